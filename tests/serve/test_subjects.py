@@ -221,6 +221,32 @@ def test_a_store_without_subjects_says_so(url: Url) -> None:
         client.close()
 
 
+def test_no_client_uses_what_servers_keep_for_themselves(
+    client: Callable[[str], Client], store: Store
+) -> None:
+    own = "fairlead:subscriptions"
+    peer, other = map(client, ["R", "S"])
+    for attach in (peer.connection.create_receiver, peer.connection.create_sender):
+        with pytest.raises(LinkDetached, match="a queue of the server's own"):
+            attach(own, name=f"link {next(NUMBERS)}")
+    sender = other.connection.create_sender(None)
+    with pytest.raises(SendException):
+        sender.send(Message("forged", address=own))
+    assert [each for each in store.queues() if each.queue == own] == []
+
+
+def test_what_no_server_has_written_is_a_dead_letter(store: Store) -> None:
+    """And it keeps nobody from keeping what is kept."""
+    own = "fairlead:subscriptions"
+    store.send(own, {"cluster": "news"})
+    work = store.take(own)
+    assert work is not None
+    work.release()
+    with serving(store, lease=4.0):
+        wait_until(lambda: bool(store.dead(own)))
+    assert store.dead(own)[0].body == {"cluster": "news"}
+
+
 def test_two_projects_do_not_see_each_other(store: Store, served: Served) -> None:
     store.keep_clusters([Cluster.of("smartsockets", name="other", options={"subscribers": "any"})])
     found = []

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fairlead.errors import UserError
+from fairlead.errors import MessageError, UserError
 from fairlead.serve import message as messages
 from fairlead.serve.node.browsing import MOST
 from fairlead.serve.node.calls import (
     ANY,
     CLUSTER,
+    OWN,
     QUEUE,
     SUBJECT,
     Answer,
@@ -69,11 +70,13 @@ class Executor:
         return self._resolve(call)
 
     def _renew(self, call: Renew) -> list[int]:
+        """Work first: whatever becomes of subscriptions, it is kept."""
+        lost: list[int] = []
+        if call.held:
+            with self._store.transaction() as tx:
+                lost = tx.renew(call.held, self._lease)
         self._subscriptions.renew()
-        if not call.held:
-            return []
-        with self._store.transaction() as tx:
-            return tx.renew(call.held, self._lease)
+        return lost
 
     def write(self, units: list[Unit]) -> list[Exception | None]:
         """Do units in one transaction; where one is refused, in several."""
@@ -146,6 +149,10 @@ class _Doing:
         return decision
 
     def _later(self, queue: str, message: dict[str, Any]) -> None:
+        if queue.startswith(OWN):
+            raise MessageError(
+                f"address: found {queue!r}, allowed: a queue that is not the server's"
+            )
         self._batches.setdefault(queue, []).append(message)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Final
 
+import msgspec
+from msgspec import Struct
+
 from fairlead.balance.change import Change
 from fairlead.balance.message import GUARANTEED, REFUSED
 from fairlead.balance.objects import listed, repr_of
@@ -12,7 +15,7 @@ from fairlead.balance.policies.smartsockets import SMARTSOCKETS
 from fairlead.balance.policies.smartsockets_objects import FAILURE
 from fairlead.errors import ChangeError, MessageError, NoDestinationError, StaleWorkError
 from fairlead.serve import message as messages
-from fairlead.serve.node.calls import Send
+from fairlead.serve.node.calls import OWN, SUBJECT, Send
 from fairlead.serve.node.subjects import FAILED, GONE, WARM, Wanted, said_in
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.subscription import Subscription
@@ -20,7 +23,7 @@ from fairlead.store.leasing import StoreWork
 from fairlead.store.store import Store
 from fairlead.store.transaction import Transaction
 
-SUBSCRIPTIONS: Final = "fairlead:subscriptions"
+SUBSCRIPTIONS: Final = f"{OWN}subscriptions"
 """The queue whose work is the subscriptions that servers keep."""
 AT_ONCE: Final = 100
 """Groups of a queue that are taken at once."""
@@ -47,6 +50,20 @@ def project(store: Store, host: str) -> str:
     raise MessageError(f"virtual host: found {repr_of(host)}, allowed: {listed(found)}")
 
 
+class _Kept(Struct):
+    """What a message of the queue SUBSCRIPTIONS says."""
+
+    cluster: str
+    subject: str
+    name: str
+    queue: str
+    durable: bool
+
+    @property
+    def found(self) -> Subscription:
+        return Subscription(self.cluster, self.subject, self.name, self.queue)
+
+
 class Subscriptions:
     """The subscriptions of one server's clients, and of servers that are gone.
 
@@ -69,12 +86,7 @@ class Subscriptions:
             found = self._subscribe(tx, cluster, wanted)
             if found in self._kept:
                 return found
-            told: dict[str, Any] = {
-                "cluster": cluster,
-                "subject": wanted.subject,
-                "name": wanted.name,
-            }
-            told |= {"name": wanted.name, "queue": found.queue, "durable": wanted.durable}
+            told = {**found._asdict(), "durable": wanted.durable}
             tx.send(SUBSCRIPTIONS, told, group=found.queue)
         work = self._store.take(SUBSCRIPTIONS, WAIT, group=found.queue, lease=self._lease)
         if work is not None:  # else another server has a client of this name, and keeps it
@@ -115,12 +127,13 @@ class Subscriptions:
             if work.attempt == 1:  # the server that is about to take it has not done so yet
                 work.release()
                 continue
-            over = True
-            for message in work:
-                told = message.body
-                durable = told.pop("durable")
-                over = self._let_go(Subscription(**told), FAILED if durable else GONE) and over
-            _end(work, over=over)
+            try:
+                every = [msgspec.convert(message.body, _Kept) for message in work]
+            except msgspec.ValidationError as error:
+                work.reject(str(error))  # no server has written it
+                continue
+            ends = [self._let_go(each.found, FAILED if each.durable else GONE) for each in every]
+            _end(work, over=all(ends))
 
     def _let_go(self, found: Subscription, how: str) -> bool:
         """Whether that is all; not, while something of what it had comes back only later."""
@@ -156,7 +169,7 @@ class Subscriptions:
             if isinstance(said, dict) and said.get("delivery") in GUARANTEED:
                 more: dict[str, Any] = {"group": message.group, "type": message.type}
                 kept = {key: value for key, value in more.items() if value}
-                publish(self._store, tx, Send(found.cluster, "", again.body, kept, said))
+                publish(self._store, tx, Send(found.cluster, SUBJECT, again.body, kept, said))
         if dead:
             tx.reject(LEFT, work)
         else:

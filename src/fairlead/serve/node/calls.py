@@ -14,6 +14,8 @@ from fairlead.store.queues.taking import Held
 QUEUE: Final = "queue"
 CLUSTER: Final = "cluster"
 SUBJECT: Final = "subject"
+OWN: Final = "fairlead:"
+"""So the names of queues begin that servers keep for themselves; no client uses them."""
 ANY: Final = "any"
 """A queue or a cluster: whoever executes the call finds out, and says which."""
 

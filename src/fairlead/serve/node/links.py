@@ -14,6 +14,7 @@ from fairlead.serve.node.browsing import BrowserLink
 from fairlead.serve.node.calls import (
     ANY,
     CLUSTER,
+    OWN,
     SUBJECT,
     Browse,
     Call,
@@ -143,6 +144,9 @@ class Links(ABC):
             return Condition(NOT_IMPLEMENTED, "dynamic addresses are not implemented")
         if terminus.address is None:
             return Condition(NOT_FOUND, "found no address") if link.sends else None
+        if terminus.address.startswith(OWN):
+            why = f"{terminus.address}: found a queue of the server's own, allowed: any other"
+            return Condition(NOT_ALLOWED, why)
         try:
             queue_name(terminus.address)
         except MessageError as error:
