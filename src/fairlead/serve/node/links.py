@@ -244,7 +244,7 @@ class Links(ABC):
             return
         self._asks(peer, link)
         if link.sends:
-            self._subscribers.join(wanted, (peer, link))
+            self._calls.append(Subscribe(wanted, (peer, link)))
         else:
             self._calls.append(Project(peer.host, (peer, link, subject)))
 
@@ -262,8 +262,7 @@ class Links(ABC):
             self._subscribers.joined(found, link)
         if not self._answered(peer, link, error):
             if error is None:
-                how = {"durable": call.wanted.durable, "closed": False, "orderly": True}
-                self._subscribers.left(found, link, **how)
+                self._subscribers.left(found, link, closed=False, orderly=True)
             return
         peer.wire.attach(link)
         self._receives(peer, ReceiverLink(peer.wire, link, found.queue, found))
@@ -292,9 +291,7 @@ class Links(ABC):
             self._desk(found.queue).leave(found, orderly=orderly)
             self._forget(found.queue)
             if found.subscription is not None:
-                durable = link.source.durable or link.source.expires == "never"
-                how = {"durable": durable, "closed": closed, "orderly": orderly}
-                self._subscribers.left(found.subscription, link, **how)
+                self._subscribers.left(found.subscription, link, closed=closed, orderly=orderly)
 
     def resumed(self, peer: Peer) -> None:
         """A peer that was full can be sent messages again."""

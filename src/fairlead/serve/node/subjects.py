@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fairlead.serve import message as messages
 from fairlead.serve.message import Incoming
-from fairlead.serve.node.calls import Call, Leave, Subscribe, Unit
+from fairlead.serve.node.calls import Call, Leave, Unit
 from fairlead.serve.node.conditions import INVALID, NOT_FOUND, NOT_IMPLEMENTED
 from fairlead.serve.wire.records import Condition, Link
 from fairlead.store.clusters.subscription import Subscription
@@ -39,7 +39,7 @@ def refusal_of(subject: str) -> Condition | None:
     """Why a subject cannot be one."""
     if not subject:
         return Condition(NOT_FOUND, f"found no subject, allowed: {PREFIX}NAME")
-    if "*" in subject or "..." in subject:
+    if any(each in subject for each in WILDCARDS):
         why = f"{PREFIX}{subject}: wildcards in subjects ({' and '.join(WILDCARDS)}) are not known"
         return Condition(NOT_IMPLEMENTED, why)
     return None
@@ -80,8 +80,12 @@ def wanted_by(link: Link, subject: str, container: str, host: str) -> Wanted | C
     balanced = properties.get(LOAD_BALANCING, True)
     if not isinstance(balanced, bool):
         return Condition(INVALID, f"{LOAD_BALANCING}: found {balanced!r}, allowed: true or false")
-    durable = link.source.durable or link.source.expires == "never"
-    return Wanted(host, subject, str(name), balanced, durable)
+    return Wanted(host, subject, str(name), balanced, is_durable(link))
+
+
+def is_durable(link: Link) -> bool:
+    """Whether its subscriber is remembered while it is away."""
+    return link.source.durable or link.source.expires == "never"
 
 
 class Subscribers:
@@ -90,50 +94,40 @@ class Subscribers:
     def __init__(self, ask: Callable[[Call], None], submit: Callable[[Unit], None]) -> None:
         """Nobody. `ask`: a call of the store; `submit`: a unit, in its order."""
         self._ask, self._submit = ask, submit
-        self._links: dict[Subscription, set[int]] = {}
-        """Subscription → the links by which it is used; a client may have several."""
+        self._by_subject: dict[tuple[str, str], dict[Subscription, set[int]]] = {}
+        """Cluster and subject → its subscriptions here → the links by which each is used."""
         self.leaving = 0
         """Subscriptions that have ended, and the store does not know it yet."""
-        self._queues: dict[tuple[str, str], list[str]] = {}
-        """Cluster and subject → where its subscribers here find their messages."""
-
-    def join(self, wanted: Wanted, owner: Any) -> None:  # noqa: ANN401 - the node's
-        """A link is to subscribe; `done` is called with its Subscription."""
-        self._ask(Subscribe(wanted, owner))
 
     def joined(self, found: Subscription, link: Link) -> None:
         """A link has subscribed."""
-        self._links.setdefault(found, set()).add(id(link))
-        queues = self._queues.setdefault((found.cluster, found.subject), [])
-        if found.queue not in queues:
-            queues.append(found.queue)
+        own = self._by_subject.setdefault((found.cluster, found.subject), {})
+        own.setdefault(found, set()).add(id(link))
 
     def queues(self, cluster: str, subject: str) -> list[str]:
         """Those of a subject's subscribers at this server."""
-        return self._queues.get((cluster, subject), [])
+        return [each.queue for each in self._by_subject.get((cluster, subject), ())]
 
-    def left(
-        self, found: Subscription, link: Link, *, durable: bool, closed: bool, orderly: bool
-    ) -> None:
+    def left(self, found: Subscription, link: Link, *, closed: bool, orderly: bool) -> None:
         """A link has ended. What it gives back is stored before its subscription ends."""
-        links = self._links.get(found, set())
+        key = found.cluster, found.subject
+        own = self._by_subject.get(key, {})
+        links = own.get(found, set())
         links.discard(id(link))
         if links:
             return
-        self._links.pop(found, None)
-        key = found.cluster, found.subject
-        self._queues[key] = [each for each in self._queues.get(key, []) if each != found.queue]
-        if not self._queues[key]:
-            del self._queues[key]
+        own.pop(found, None)
+        if not own:
+            self._by_subject.pop(key, None)
         self.leaving += 1
         how = GONE
-        if durable and not (closed and orderly):
+        if is_durable(link) and not (closed and orderly):
             how = WARM if orderly else FAILED
         self._submit(Unit(lambda _unit, _error: self._leave(found, how)))
 
     def _leave(self, found: Subscription, how: str) -> None:
-        if found in self._links:  # it has come back meanwhile
-            self.leaving -= 1
+        if found in self._by_subject.get((found.cluster, found.subject), ()):
+            self.leaving -= 1  # it has come back meanwhile
         else:
             self._ask(Leave(found, how))
 
