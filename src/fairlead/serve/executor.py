@@ -69,6 +69,10 @@ class Executor:
             return self._subscriptions.leave(call.subscription, call.how)
         return self._resolve(call)
 
+    def stop(self) -> None:
+        """The server ends. Raises UserError."""
+        self._subscriptions.stop()
+
     def _renew(self, call: Renew) -> list[int]:
         """Work first: whatever becomes of subscriptions, it is kept."""
         lost: list[int] = []

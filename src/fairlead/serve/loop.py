@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -109,6 +110,9 @@ class Server:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        with suppress(UserError):  # others find out by themselves then
+            run = asyncio.get_running_loop().run_in_executor
+            await run(self._threads, self._executor.stop)
         self._store.waker.stop()
         for pool in (self._threads, self._writer, self._listener, self._checker):
             pool.shutdown()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+import threading
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -20,6 +23,8 @@ from fairlead.serve.node.subjects import FAILED, GONE, WARM, Wanted, said_in
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.leasing import StoreWork
+from fairlead.store.queues.received import Received
+from fairlead.store.queues.settlement import ACCEPTED, Given, Settlement
 from fairlead.store.store import Store
 from fairlead.store.transaction import Transaction
 
@@ -32,6 +37,8 @@ AGAIN: Final = 1.0
 WAIT: Final = 2.0
 """Seconds for a subscription to be given back that another server has just looked at."""
 LEFT: Final = "its subscriber has left"
+ALIVE: Final = f"{OWN}server:"
+"""So a group of SUBSCRIPTIONS begins that a server keeps as long as it lives; its id follows."""
 
 
 def project(store: Store, host: str) -> str:
@@ -50,49 +57,82 @@ def project(store: Store, host: str) -> str:
     raise MessageError(f"virtual host: found {repr_of(host)}, allowed: {listed(found)}")
 
 
-class _Kept(Struct):
-    """What a message of the queue SUBSCRIPTIONS says."""
+class _Told(Struct):
+    """What a message of the queue SUBSCRIPTIONS says: a server has a client with a subscription."""
 
     cluster: str
     subject: str
     name: str
     queue: str
     durable: bool
+    server: str = ""
 
     @property
     def found(self) -> Subscription:
         return Subscription(self.cluster, self.subject, self.name, self.queue)
 
 
+class _Own(Struct):
+    """A subscription of a client that is here."""
+
+    wanted: Wanted
+    work: StoreWork | None
+    """None: another server keeps it, which has a client of that name, too."""
+
+
+class _SharedError(Exception):
+    """Another server has a client of that name."""
+
+
 class Subscriptions:
     """The subscriptions of one server's clients, and of servers that are gone.
 
-    Each is work in the queue SUBSCRIPTIONS that the server keeps as long as its client is there.
-    So where a server dies, another one, or itself when it is back, gets that work, and lets the
-    clients go in its place. Thread-safe.
+    Each is a group of the queue SUBSCRIPTIONS, with a message of each server that has a client of
+    that name. One of them keeps it as work, as long as its client is there. So where a server dies,
+    another one, or itself when it is back, gets that work, and lets the clients go in its place;
+    not those of servers that live, as the work shows that these keep for themselves. Thread-safe.
     """
 
     def __init__(self, store: Store, lease: float, server: str) -> None:
         """`lease`: seconds for which the work is taken."""
         self._store, self._lease, self._server = store, lease, server
+        self._id = secrets.token_hex(8)
+        self._alive: StoreWork | None = None
+        """The work that shows that this server lives; there is none before it has a client."""
+        self._signing_on = threading.Lock()
         self._is_there = False
         """Whether there is the queue SUBSCRIPTIONS."""
-        self._kept: dict[Subscription, tuple[StoreWork, Wanted]] = {}
+        self._kept: dict[Subscription, _Own] = {}
 
     def subscribe(self, wanted: Wanted) -> Subscription:
         """Let a client subscribe. Raises ChangeError, MessageError."""
         cluster = project(self._store, wanted.host)
+        self._sign_on()
         with self._store.transaction() as tx:
             found = self._subscribe(tx, cluster, wanted)
             if found in self._kept:
                 return found
-            told = {**found._asdict(), "durable": wanted.durable}
+            told = {**found._asdict(), "durable": wanted.durable, "server": self._id}
             tx.send(SUBSCRIPTIONS, told, group=found.queue)
-        work = self._store.take(SUBSCRIPTIONS, WAIT, group=found.queue, lease=self._lease)
-        if work is not None:  # else another server has a client of this name, and keeps it
-            list(work)
-            self._kept[found] = work, wanted
+            own = self._kept[found] = _Own(wanted, None)
+        if (work := self._take(found.queue)) is not None:
+            own.work = work
         return found
+
+    def _sign_on(self) -> None:
+        with self._signing_on:
+            while self._alive is None:
+                self._store.send(SUBSCRIPTIONS, None, group=ALIVE + self._id)
+                self._alive = self._take(ALIVE + self._id)
+
+    def stop(self) -> None:
+        """The server ends; its clients have left."""
+        if self._alive is not None:
+            with suppress(StaleWorkError):
+                self._accept(self._alive, self._told(self._alive))
+
+    def _take(self, group: str) -> StoreWork | None:
+        return self._store.take(SUBSCRIPTIONS, WAIT, group=group, lease=self._lease)
 
     def _subscribe(self, tx: Transaction, cluster: str, wanted: Wanted) -> Subscription:
         return tx.subscribe(
@@ -103,51 +143,122 @@ class Subscriptions:
 
     def leave(self, found: Subscription, how: str) -> None:
         """Let a client go, or remember it; what waits for one that is gone goes to others."""
-        over = self._let_go(found, how)
-        kept = self._kept.pop(found, None)
-        if kept is not None:
-            with suppress(StaleWorkError):
-                _end(kept[0], over=over)
+        own = self._kept.pop(found, None)
+        work = own.work if own is not None and own.work is not None else self._take(found.queue)
+        if work is None:  # another server keeps it
+            return
+        with suppress(StaleWorkError):  # another server took us for dead, and has let it go
+            self._leave(work, found, how)
+
+    def _leave(self, work: StoreWork, found: Subscription, how: str) -> None:
+        told = self._told(work)
+        mine = [each for each in told if _told_in(each).server == self._id]
+        if len(mine) == len(told):
+            self._let_go(work, told, {found: how})
+        else:
+            self._accept(work, mine)
 
     def renew(self) -> None:
         """Keep what is kept; let go the clients of servers that are gone."""
-        for found, (work, wanted) in [*self._kept.items()]:
-            try:
-                work.extend(self._lease)
-            except StaleWorkError:  # another server took us for dead
-                if self._kept.pop(found, None) is not None:
-                    self.subscribe(wanted)
+        self._keep()
         if not self._is_there:
             try:
                 self._store.check_queue(SUBSCRIPTIONS)
             except MessageError:
                 return  # nobody has ever subscribed
             self._is_there = True
-        for work in self._store.take_many(SUBSCRIPTIONS, AT_ONCE, lease=self._lease):
-            if work.attempt == 1:  # the server that is about to take it has not done so yet
-                work.release()
-                continue
-            try:
-                every = [msgspec.convert(message.body, _Kept) for message in work]
-            except msgspec.ValidationError as error:
-                work.reject(str(error))  # no server has written it
-                continue
-            ends = [self._let_go(each.found, FAILED if each.durable else GONE) for each in every]
-            _end(work, over=all(ends))
+        works = self._store.take_many(SUBSCRIPTIONS, AT_ONCE, lease=self._lease)
+        if not works:
+            return
+        living = {each.group for each in self._store.working(SUBSCRIPTIONS)}
+        living -= {each.group for each in works} | {ALIVE + self._id}
+        for work in works:
+            with suppress(StaleWorkError):
+                self._look_at(work, living)
 
-    def _let_go(self, found: Subscription, how: str) -> bool:
-        """Whether that is all; not, while something of what it had comes back only later."""
+    def _keep(self) -> None:
+        if is_dead := not self._is_extended(self._alive):  # another server took us for that
+            self._alive = None
+            self._sign_on()
+        for found, own in [*self._kept.items()]:
+            is_lost = is_dead if own.work is None else not self._is_extended(own.work)
+            if is_lost and self._kept.pop(found, None) is not None:
+                self.subscribe(own.wanted)
+
+    def _is_extended(self, work: StoreWork | None) -> bool:
+        try:
+            if work is not None:
+                work.extend(self._lease)
+        except StaleWorkError:
+            return False
+        return True
+
+    def _look_at(self, work: StoreWork, living: set[str]) -> None:
+        """See whose work this was that nobody kept."""
+        if work.attempt == 1:  # the server that is about to take it has not done so yet
+            work.release()
+            return
+        told = self._told(work)
+        if work.group.startswith(ALIVE):
+            self._accept(work, told)
+            return
+        try:
+            every = [_told_in(each) for each in told]
+        except msgspec.ValidationError as error:
+            list(work)
+            work.reject(str(error))  # no server has written it
+            return
+        own = self._kept.get(every[0].found)
+        if own is not None and own.work is None:
+            own.work = work
+        elif any(ALIVE + each.server in living for each in every):
+            work.release()
+        else:
+            self._let_go(
+                work, told, {each.found: FAILED if each.durable else GONE for each in every}
+            )
+
+    def _told(self, work: StoreWork) -> list[Received]:
+        """All that servers have told of a subscription."""
+        read = work.held.messages
+        return [*read, *self._store.more(work.held, [each.number for each in read])]
+
+    def _accept(self, work: StoreWork, told: Iterable[Received]) -> None:
+        """Forget so much of it; what others have told stays."""
+        with self._store.transaction() as tx:
+            _accept(tx, work, told)
+
+    def _let_go(
+        self, work: StoreWork, told: Sequence[Received], how: dict[Subscription, str]
+    ) -> None:
+        """Let clients go, unless another server tells just now that it has one of that name."""
+        numbers = [each.number for each in told]
+        try:
+            for found, end in how.items():
+                self._change(work, numbers, found, end)
+        except _SharedError:
+            self._accept(work, told)
+            return
+        over = [end != GONE or self._clear(found) for found, end in how.items()]
+        if all(over):
+            self._accept(work, told)
+        else:
+            work.release(AGAIN)
+
+    def _change(self, work: StoreWork, told: list[int], found: Subscription, how: str) -> None:
         target = f"subscriber:{found.name}@{found.subject}"
         try:
-            if how == WARM:
-                self._store.apply(found.cluster, Change(target, "connected", WARM))
-            elif how == FAILED:
-                self._store.apply(found.cluster, Change(target, "state", FAILED))
-            else:
-                self._store.unsubscribe(found.cluster, found.subject, found.name)
+            with self._store.transaction() as tx:
+                if how == WARM:
+                    tx.apply(found.cluster, Change(target, "connected", WARM))
+                elif how == FAILED:
+                    tx.apply(found.cluster, Change(target, "state", FAILED))
+                else:
+                    tx.unsubscribe(found.cluster, found.subject, found.name)
+                if tx.more(work.held, told):  # who subscribes has had to wait from here on
+                    raise _SharedError
         except ChangeError:
             pass  # somebody else has let it go
-        return how != GONE or self._clear(found)
 
     def _clear(self, found: Subscription) -> bool:
         while works := self._store.take_many(found.queue, AT_ONCE):
@@ -176,11 +287,18 @@ class Subscriptions:
             tx.accept(work)
 
 
-def _end(work: StoreWork, *, over: bool) -> None:
-    if over:
-        work.accept()
-    else:
-        work.release(AGAIN)
+def _accept(tx: Transaction, work: StoreWork, told: Iterable[Received]) -> None:
+    held = work.held
+    given = [Given(each.number, each.id, each.cost) for each in told]
+    end = Settlement(
+        *(ACCEPTED, held.id, held.token, held.group, given), redelivers=held.attempt > 1
+    )
+    tx.settle(work.queue, [end])
+
+
+def _told_in(message: Received) -> _Told:
+    """Raises ValidationError."""
+    return msgspec.convert(message.body, _Told)
 
 
 def publish(store: Store, tx: Transaction, send: Send) -> StoreDecision | None:
