@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -27,6 +28,8 @@ from fairlead.store.workers.supervisor import log_to_stderr
 LOOK: Final = 0.5
 """Seconds between two words to the service manager, at most."""
 LOGGER: Final = logging.getLogger("fairlead.serve")
+NEW: Final = 20_000
+"""So many objects more before cycles are looked for: a batch of messages has none, and goes soon."""
 
 
 class Options(NamedTuple):
@@ -81,6 +84,8 @@ async def _serve(store: Store, access: Access, places: Sequence[Place], options:
         ) from None
     for place, (host, port) in zip(places, server.places, strict=False):
         print(f"listening: {place._replace(host=host, port=port)}", flush=True)
+    gc.freeze()  # what is there by now stays
+    gc.set_threshold(NEW)
     LOGGER.info("event=started store=%s", store.place)
     loop.add_signal_handler(signal.SIGHUP, _renew, access)
     try:

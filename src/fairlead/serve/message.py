@@ -20,7 +20,8 @@ from fairlead.store.queues.bodies import BYTES, JSON, TEXT, Envelope
 
 HEADER, DELIVERY_ANNOTATIONS, ANNOTATIONS, PROPERTIES, APPLICATION_PROPERTIES = range(0x70, 0x75)
 DATA, SEQUENCE, VALUE, FOOTER = range(0x75, 0x79)
-BODY: Final = (DATA, SEQUENCE, VALUE)
+BODY: Final = frozenset((DATA, SEQUENCE, VALUE))
+LISTS: Final = (HEADER, PROPERTIES)
 NAMES: Final = {
     "amqp:header:list": HEADER,
     "amqp:delivery-annotations:map": DELIVERY_ANNOTATIONS,
@@ -32,6 +33,8 @@ NAMES: Final = {
     "amqp:amqp-value:*": VALUE,
     "amqp:footer:map": FOOTER,
 }
+TTL: Final = 2
+"""Its place in a header."""
 PROPERTY_NAMES: Final = (
     *("message_id", "user_id", "to", "subject", "reply_to", "correlation_id", "content_type"),
     *("content_encoding", "absolute_expiry", "creation_time", "group_id", "group_sequence"),
@@ -41,6 +44,10 @@ TEXTS: Final = (0xA1, 0xB1, 0xA3, 0xB3)
 BINARIES: Final = (0xA0, 0xB0)
 SHORT: Final = frozenset((0xA0, 0xA1, 0xC0, 0xC1))
 """Values whose size is said in one byte."""
+LONG: Final = frozenset((0xB0, 0xB1, 0xD0, 0xD1))
+"""Values whose size is said in four."""
+EMPTY: Final = 0x45
+"""The list without items."""
 
 
 class Section(NamedTuple):
@@ -73,29 +80,41 @@ def sections(raw: bytes) -> list[Section]:
     """The parts of a message, in the order that they must have. Raises CodecError."""
     found: list[Section] = []
     at, last = 0, HEADER - 1
-    while at < len(raw):
+    size = len(raw)
+    while at < size:
         if raw[at]:
             raise CodecError("found a value that is no section of a message")
-        if raw[at + 1 : at + 2] == b"\x53":
-            kind, value = raw[at + 2] if at + 2 < len(raw) else 0, at + 3
+        if at + 2 < size and raw[at + 1] == 0x53:
+            kind, value = raw[at + 2], at + 3
         else:
             descriptor, value = codec.decode_at(raw, at + 1)
             named = NAMES.get(descriptor, 0) if isinstance(descriptor, Symbol) else descriptor
             kind = int(named) if isinstance(named, int) else 0
-        _check_order(kind, last)
+        if not last < kind <= FOOTER or kind in BODY:
+            _check_order(kind, last)
         end = _end_of(raw, value)
-        found.append(Section(kind, at, value, end))
+        found.append(_new(Section, (kind, at, value, end)))
         at, last = end, kind
     if not found:
         raise CodecError("found no section of a message")
     return found
 
 
+_new: Final = tuple.__new__
+"""Makes a section without the function that its class has for that, which takes longer."""
+
+
 def _end_of(raw: bytes, at: int) -> int:
     """As the codec has it, and sooner for what sections mostly are."""
     code = raw[at] if at + 1 < len(raw) else 0
-    end = at + 2 + raw[at + 1] if code in SHORT else 0
-    return end if 0 < end <= len(raw) else codec.end_of(raw, at)
+    if code == EMPTY:
+        return at + 1
+    end = len(raw) + 1
+    if code in SHORT:
+        end = at + 2 + raw[at + 1]
+    elif code in LONG:
+        end = at + 5 + int.from_bytes(raw[at + 1 : at + 5])
+    return end if end <= len(raw) else codec.end_of(raw, at)
 
 
 def _check_order(kind: int, last: int) -> None:
@@ -110,25 +129,32 @@ def _check_order(kind: int, last: int) -> None:
 def incoming(raw: bytes) -> Incoming:
     """Read a message. Raises CodecError."""
     found = Incoming(_NOTHING, {}, {}, {})
-    parts = sections(raw)
-    kept = raw
-    for each in parts:
-        if each.kind == HEADER:
+    body: list[Section] = []
+    cut: Section | None = None
+    for each in sections(raw):
+        kind = each[0]
+        if kind in BODY:
+            body.append(each)
+        elif kind == DELIVERY_ANNOTATIONS:
+            cut = each
+        elif raw[each[2]] == EMPTY and kind in LISTS:
+            continue
+        elif kind == HEADER:
             _read_header(found, _list_of(raw, each))
-        elif each.kind == ANNOTATIONS:
+        elif kind == ANNOTATIONS:
             found.annotations = _map_of(raw, each)
-        elif each.kind == PROPERTIES:
+        elif kind == PROPERTIES:
             values = _list_of(raw, each)
             named = zip(PROPERTY_NAMES, values, strict=False)
             found.properties = {name: value for name, value in named if value is not None}
-        elif each.kind == APPLICATION_PROPERTIES:
+        elif kind == APPLICATION_PROPERTIES:
             found.application_properties = _map_of(raw, each)
-    cut = next((each for each in parts if each.kind == DELIVERY_ANNOTATIONS), None)
+    kept = raw
     if cut is not None:
         size = cut.end - cut.start
         kept = raw[: cut.start] + raw[cut.end :]
-        parts = [_moved(each, size) if each.start > cut.start else each for each in parts]
-    found.body = _body(kept, [each for each in parts if each.kind in BODY])
+        body = [_moved(each, size) for each in body]  # it stands before them
+    found.body = _body(kept, body)
     return found
 
 
@@ -245,8 +271,8 @@ def outgoing(envelope: bytes | None, body: object, facts: Facts) -> bytes:
     """
     if envelope is None:
         return _made(body, facts)
-    if facts.attempt == 1 and envelope[:3] != b"\x00\x53\x70":
-        return envelope  # without a header nothing of it can change
+    if facts.attempt == 1 and _is_timeless(envelope):
+        return envelope
     parts = sections(envelope)
     header = parts[0] if parts[0].kind == HEADER else None
     fields = [] if header is None else _list_of(envelope, header)
@@ -258,6 +284,14 @@ def outgoing(envelope: bytes | None, body: object, facts: Facts) -> bytes:
         ttl = UInt(max(int(ttl) - spent, 0))
     rest = envelope if header is None else envelope[header.end :]
     return _header(durable, priority, ttl, before + facts.attempt - 1) + rest
+
+
+def _is_timeless(envelope: bytes) -> bool:
+    """Whether it is seen at once that there is no header, or a short one without a time to live."""
+    if envelope[:3] != b"\x00\x53\x70":
+        return True
+    code = envelope[3]
+    return code == EMPTY or (code == 0xC0 and envelope[5] <= TTL)
 
 
 def redelivered(envelope: bytes) -> bytes:

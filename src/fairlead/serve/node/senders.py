@@ -61,6 +61,7 @@ class SenderLink:
         self._said = said or _said
         self._deny = deny
         self._raises = raises
+        self._raises_there = to is not None and raises(to)
         self._credit = 0
         self._open = 0
         """Messages that are not answered yet."""
@@ -94,7 +95,7 @@ class SenderLink:
         if isinstance(said, Condition):
             return said
         send = _send(to, self.kind, found, now, said)
-        if self._raises(to):
+        if self._raises_there or (self.to is None and self._raises(to)):
             priority = USUAL if found.priority is None else min(found.priority, HIGHEST)
             send.more["priority"] = priority * STEP
         if self.kind in (CLUSTER, ANY) and found.annotations.get(messages.DESTINATION) is True:
@@ -151,8 +152,10 @@ def outcome_of(error: Exception | None) -> Outcome:
 
 def _send(to: str, kind: str, found: Incoming, now: float, said: dict[str, Any]) -> Send:
     properties = found.properties
-    delay = messages.delay_in(found.annotations, now)
     more: dict[str, Any] = {}
+    if not (properties or found.annotations or found.ttl):
+        return Send(to, kind, found.body, more, said)
+    delay = messages.delay_in(found.annotations, now)
     for key, value in (
         ("id", messages.name_of(properties.get("message_id"))),
         ("group", properties.get("group_id")),
