@@ -29,7 +29,7 @@ LOOK: Final = 0.5
 """Seconds between two words to the service manager, at most."""
 LOGGER: Final = logging.getLogger("fairlead.serve")
 NEW: Final = 20_000
-"""So many objects more before cycles are looked for: a batch of messages has none, and goes soon."""
+"""So many objects more before cycles are looked for: messages are in none, and go soon."""
 
 
 class Options(NamedTuple):
