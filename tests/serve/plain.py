@@ -86,7 +86,7 @@ class World:
 
     def __init__(self, store: Store, seed: int) -> None:
         self.random = random.Random(seed)  # noqa: S311
-        self.node = Node()
+        self.node = Node(one_writer=bool(seed % 2))
         self.executor = Executor(store, 60.0)
         self.store = store
         self.now = 1_000.0

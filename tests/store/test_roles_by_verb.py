@@ -111,6 +111,7 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "take": ("worker", lambda s, o, u: held(s).accept()),
     "claim": ("worker", lambda s, o, u: s.claim(60)),
     "take_now": ("worker", lambda s, o, u: s.take_now(held(o).queue, s.claim(60))),
+    "tend": ("worker", lambda s, o, u: s.tend(held(o).queue)),
     "take_many": ("worker", lambda s, o, u: s.accept(s.take_many(held(s).queue, 2))),
     "accept": ("worker", lambda s, o, u: s.accept([held(s)])),
     "settle": ("worker", lambda s, o, u: held(s).release()),

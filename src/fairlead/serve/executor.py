@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fairlead.errors import MessageError, UserError
@@ -27,10 +27,12 @@ from fairlead.serve.node.calls import (
     Take,
     Unit,
     Write,
+    Written,
 )
 from fairlead.serve.subscribing import Subscriptions, project, publish
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.queues.settlement import Settlement
+from fairlead.store.queues.taking import Held
 from fairlead.store.store import Store
 from fairlead.store.transaction import Transaction
 
@@ -49,12 +51,9 @@ class Executor:
         """Its result. Raises UserError."""
         store = self._store
         if isinstance(call, Write):
-            return self.write(call.units)
+            return self._round(call.units, call.takes)
         if isinstance(call, Take):
-            if not store.ready(call.queue):  # a look costs less than a take that finds nothing
-                return []
-            works = store.take_many(call.queue, call.most, lease=self._lease)
-            return [work.held for work in works]
+            return self._take(call)
         if isinstance(call, More):
             return store.more(call.held, call.given)
         if isinstance(call, Renew):
@@ -82,13 +81,31 @@ class Executor:
         self._subscriptions.renew()
         return lost
 
+    def _take(self, call: Take) -> list[Held]:
+        if not self._store.ready(call.queue):  # a look costs less than a take that finds nothing
+            return []
+        works = self._store.take_many(call.queue, call.most, lease=self._lease)
+        return [work.held for work in works]
+
+    def _round(self, units: list[Unit], takes: list[Take]) -> Written:
+        """Do units, and take, in one transaction; where something is refused, in several."""
+        if not units:
+            return Written([], [self._tried(each) for each in takes])
+        try:
+            return Written([None] * len(units), self._write(units, takes))
+        except UserError:
+            return Written(self.write(units), [self._tried(each) for each in takes])
+
+    def _tried(self, call: Take) -> list[Held] | Exception:
+        try:
+            return self._take(call)
+        except UserError as error:
+            return error
+
     def write(self, units: list[Unit]) -> list[Exception | None]:
         """Do units in one transaction; where one is refused, in several."""
         try:
-            if any(unit.sends for unit in units):
-                self._write(units)
-            else:  # what is settled makes room
-                self._store.even_if_full(lambda: self._write(units))
+            self._write(units)
         except UserError as error:
             if len(units) == 1:
                 return [error]
@@ -96,9 +113,20 @@ class Executor:
             return [*self.write(units[:half]), *self.write(units[half:])]
         return [None] * len(units)
 
-    def _write(self, units: list[Unit]) -> None:
+    def _write(self, units: list[Unit], takes: Sequence[Take] = ()) -> list[list[Held] | Exception]:
+        if any(unit.sends for unit in units):
+            return self._do(units, takes)
+        return self._store.even_if_full(lambda: self._do(units, takes))  # it makes room
+
+    def _do(self, units: list[Unit], takes: Sequence[Take]) -> list[list[Held] | Exception]:
+        claims = [self._store.claim(self._lease, most=each.most) for each in takes]
+        for each in takes:
+            self._store.tend(each.queue)
         with self._store.transaction() as tx:
             _Doing(self._store, tx).do(units)
+            return [
+                tx.take_now(each.queue, claim) for each, claim in zip(takes, claims, strict=True)
+            ]
 
     def _resolve(self, call: Resolve) -> str:
         return CLUSTER if call.name in self._store.clusters() else QUEUE

@@ -60,7 +60,9 @@ class Server:
         self._settings = self.access.settings
         links = self.access.serving.limits.links
         raises = named_by(self.access.serving.raised_by_priority)
-        self.node = Node(lease, name, self.access.rights, links, raises)
+        self.node = Node(
+            *(lease, name, self.access.rights, links, raises), one_writer=store.has_one_writer
+        )
         self._executor = Executor(store, lease, name)
         self._threads = ThreadPoolExecutor(THREADS, "fairlead-serve")
         self._writer = ThreadPoolExecutor(1, "fairlead-serve-write")

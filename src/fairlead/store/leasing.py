@@ -27,10 +27,10 @@ from fairlead.store.queues.one_statement import (
     take_one,
 )
 from fairlead.store.queues.received import Received
-from fairlead.store.queues.settings import known_queue, read_queue
+from fairlead.store.queues.settings import known_queue
 from fairlead.store.queues.settlement import Settlement
 from fairlead.store.queues.settling import settle, stale
-from fairlead.store.queues.taking import Claim, Held, more_of_held, take
+from fairlead.store.queues.taking import Claim, Held, more_of_held, take_from
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
 from fairlead.store.work import HeldWork
@@ -145,6 +145,11 @@ class StoreLeases(ABC, DialogSession):
         holder = self.even_if_full(self._leases.holder)
         return Claim(holder, length, named, most, self._context.actor, end)
 
+    def tend(self, queue: str) -> None:
+        """Do what is due before a queue is taken from: of readers that are dead, of what is old."""
+        self._leases.take_back_from_dead(queue)
+        self._retention.look()
+
     def take_now(self, wanted: str, claim: Claim) -> list[StoreWork]:
         """Take what can be taken at this moment."""
         held = self.even_if_full(lambda: self._look_and_take(wanted, claim))
@@ -162,8 +167,7 @@ class StoreLeases(ABC, DialogSession):
             waited = True
 
     def _look_and_take(self, wanted: str, claim: Claim) -> list[Held]:
-        self._leases.take_back_from_dead(wanted)
-        self._retention.look()
+        self.tend(wanted)
         return self._take(wanted, claim)
 
     def ready(self, queue: str, wait: float = 0) -> bool:
@@ -254,9 +258,4 @@ class StoreLeases(ABC, DialogSession):
             except SharedQueueError:
                 self._shared.add(queue)
         with self._writing() as database:
-            found = read_queue(database, queue, self._clock())
-            if found is None:
-                return []
-            if found.fair or found.limits:
-                found = known_queue(database, queue, self._clock(), locked=True)
-            return take(database, found, claim)
+            return take_from(database, queue, claim, self._clock())

@@ -99,6 +99,8 @@ class Store(
         self._one_statement = liveness.remote
         self._shared: set[str] = set()
         """Queues that tenants share."""
+        self.has_one_writer: Final = not liveness.remote
+        """Whether one transaction at a time can write."""
         self.upgraded: tuple[int, int] | None = None
         """From which version of the schema to which it was brought when it was opened."""
 

@@ -44,14 +44,13 @@ from fairlead.store.queues.sending import send
 from fairlead.store.queues.settings import Queue, known_queue, made_queue, read_queue
 from fairlead.store.queues.settlement import ACCEPTED, REJECTED, RELEASE, Settlement
 from fairlead.store.queues.settling import fence, settle
-from fairlead.store.queues.taking import Claim, Held, more_of_held, renewed, take
+from fairlead.store.queues.taking import Claim, Held, more_of_held, renewed, take, take_from
 from fairlead.store.verbs.clusters import ClusterVerbs
 from fairlead.store.verbs.conversations import ConversationVerbs
 from fairlead.store.work import HeldWork
 
 FOREVER: Final = 10 * 365 * 24 * 3600 * 1_000_000
 """A lease, in microseconds, of work that ends with its transaction in any case."""
-
 BLOCK: Final = "fairlead_block"
 """The savepoint at the beginning of a block in a transaction of the caller's."""
 
@@ -197,6 +196,11 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         except StaleWorkError as error:
             self._doom(error)
             raise
+
+    def take_now(self, queue: str, claim: Claim) -> list[Held]:
+        """Take the best groups, with a lease that begins here and goes on after the transaction."""
+        self._check()
+        return take_from(self._database, queue_name(queue), claim, self._context.clock())
 
     def renew(self, every: Iterable[Held], lease: float) -> list[int]:
         """Longer leases for work, from now on so many seconds; the tokens of what is lost."""

@@ -67,20 +67,35 @@ class Unit(Struct, eq=False):
     """Bytes of its messages."""
 
 
-class Write(Struct, eq=False):
-    """Do these; what is refused of them does not keep the others from being done.
-
-    The result: an error or None for each.
-    """
-
-    units: list[Unit]
-
-
 class Take(Struct, eq=False):
     """Take the best groups of a queue. The result: `Held`s, best first."""
 
     queue: str
     most: int
+
+
+class Write(Struct, eq=False):
+    """Do these; what is refused of them does not keep the others from being done. Then take.
+
+    All in one transaction, where nothing is refused. The result: a `Written`.
+    """
+
+    units: list[Unit]
+    takes: list[Take] = []
+
+
+class Written(Struct):
+    """What became of a write."""
+
+    units: list[Exception | None]
+    """Why each was refused, if it was."""
+    takes: list[list[Held] | Exception] = []
+    """What each has taken, or why it could not."""
+
+
+def failed(call: Write, error: Exception) -> Written:
+    """A write of which nothing was done."""
+    return Written([error] * len(call.units), [error] * len(call.takes))
 
 
 class More(Struct, eq=False):

@@ -254,9 +254,12 @@ class Desk:
                     self._look_for_more(each, holding)
         self.look()
 
-    def arrived_for(self, group: str) -> None:
-        """Something has come for a group that somebody may hold here."""
-        self._again = True
+    def arrived_for(self, group: str, *, seen: bool = False) -> None:
+        """Something has come for a group that somebody may hold here.
+
+        `seen`: whether it was there already when the queue was taken from last.
+        """
+        self._again = self._again or not seen
         if group in self._by_group:
             self._look_for_more(*self._by_group[group])
         self.look()

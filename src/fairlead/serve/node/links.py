@@ -21,6 +21,7 @@ from fairlead.serve.node.calls import (
     Project,
     Resolve,
     Subscribe,
+    Take,
     Unit,
 )
 from fairlead.serve.node.conditions import (
@@ -82,13 +83,17 @@ class Links(ABC):
         rights: Rights | None = None,
         links: int = LINKS,
         raises: Callable[[str], bool] = lambda _: False,
+        *,
+        one_writer: bool = False,
     ) -> None:
         """`lease`: seconds for which groups are taken; they are kept as long as their links are.
 
         `name`: the server's, by which subjects keep their lists; "": that of all that have none.
         `rights`: who may do what; None: all may. `links`: so many may be on one connection.
-        `raises`: of which queues a message's priority raises its group.
+        `raises`: of which queues a message's priority raises its group. `one_writer`: whether one
+        transaction at a time writes in the store, so that to take in one of its own gains nothing.
         """
+        self._one_writer = one_writer
         self._raises = raises
         self._rights = rights or Rights()
         self._most_links = links
@@ -102,7 +107,7 @@ class Links(ABC):
         self._open: dict[int, Peer] = {}
         self._names: dict[tuple[str, str, bool], tuple[Peer, Link]] = {}
         """Links by their container, name and direction: there is one of each."""
-        self._subscribers = Subscribers(self._calls_append, self._submit)
+        self._subscribers = Subscribers(self._ask, self._submit)
         self.stopped = False
 
     @abstractmethod
@@ -324,10 +329,13 @@ class Links(ABC):
     def _desk(self, queue: str) -> Desk:
         found = self._desks.get(queue)
         if found is None:
-            found = self._desks[queue] = Desk(queue, self._calls_append, self._submit)
+            found = self._desks[queue] = Desk(queue, self._ask, self._submit)
             found.stopped = self.stopped
         found.now = self._now
         return found
 
-    def _calls_append(self, call: Call) -> None:
-        self._calls.append(call)
+    def _ask(self, call: Call) -> None:
+        if self._one_writer and isinstance(call, Take):
+            self._units.take(call)
+        else:
+            self._calls.append(call)

@@ -17,6 +17,8 @@ from fairlead.serve.node.calls import (
     Take,
     Unit,
     Write,
+    Written,
+    failed,
 )
 from fairlead.serve.node.conditions import (
     FORCED,
@@ -44,6 +46,7 @@ from fairlead.serve.wire.records import (
     Opened,
     TooLarge,
 )
+from fairlead.store.queues.taking import Held
 
 
 class Node(Links):
@@ -56,9 +59,13 @@ class Node(Links):
         rights: Rights | None = None,
         links: int = LINKS,
         raises: Callable[[str], bool] = lambda _: False,
+        *,
+        one_writer: bool = False,
     ) -> None:
         """As its links have it."""
-        super().__init__(lease, name, rights, links, raises)
+        super().__init__(lease, name, rights, links, raises, one_writer=one_writer)
+        self._seen: set[str] = set()
+        """Queues that were taken from after what is told of just now had happened."""
         self._renewed = 0.0
         self._renewing = False
 
@@ -87,10 +94,9 @@ class Node(Links):
         """What the store said to a call."""
         self._now = now
         if isinstance(call, Write):
-            self._units.written(call, result, error, now)
+            self._wrote(call, result if error is None else failed(call, error))
         elif isinstance(call, Take):
-            self._desk(call.queue).took(call, result or [], error)
-            self._forget(call.queue)
+            self._took(call, result or [], error)
         elif isinstance(call, More):
             desk, receiver, holding = call.owner
             desk.found_more(receiver, holding, result or [], error)
@@ -102,6 +108,20 @@ class Node(Links):
             self.arrived(self._subscribers.has_left(call))
         else:
             self._found_out(call, result, error)
+
+    def _wrote(self, call: Write, result: Written) -> None:
+        for take, found in zip(call.takes, result.takes, strict=True):
+            if isinstance(found, Exception):
+                self._took(take, [], found)
+            else:
+                self._seen.add(take.queue)
+                self._took(take, found, None)
+        self._units.written(call, result.units, self._now)
+        self._seen.clear()
+
+    def _took(self, call: Take, found: list[Held], error: Exception | None) -> None:
+        self._desk(call.queue).took(call, found, error)
+        self._forget(call.queue)
 
     def calls(self) -> list[Call]:
         """What the store is to be asked now; each is answered by `done`."""
@@ -262,4 +282,4 @@ class Node(Links):
             if queue in self._desks:
                 desk = self._desk(queue)
                 for group in groups:
-                    desk.arrived_for(group)
+                    desk.arrived_for(group, seen=queue in self._seen)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from fairlead.errors import StoreError
-from fairlead.serve.node.calls import Unit, Write
+from fairlead.serve.node.calls import Take, Unit, Write
 
 MOST: Final = 1000
 """So many are done in one transaction."""
@@ -26,6 +26,7 @@ class Units:
         """`stored`: called with each that has happened."""
         self._stored = stored
         self._waiting: deque[Unit] = deque()
+        self._takes: list[Take] = []
         self._writing = False
         self._later: list[tuple[float, Unit]] = []
 
@@ -38,9 +39,13 @@ class Units:
         """One more."""
         self._waiting.append(unit)
 
+    def take(self, call: Take) -> None:
+        """Take in the next transaction, after what is stored in it."""
+        self._takes.append(call)
+
     def next(self) -> Write | None:
         """What the store is to do now."""
-        if self._writing or not self._waiting:
+        if self._writing or not (self._waiting or self._takes):
             return None
         self._writing = True
         found: list[Unit] = []
@@ -49,18 +54,12 @@ class Units:
             unit = self._waiting.popleft()
             found.append(unit)
             size += unit.size
-        return Write(found)
+        takes, self._takes = self._takes, []
+        return Write(found, takes)
 
-    def written(
-        self,
-        call: Write,
-        result: list[Exception | None] | None,
-        error: Exception | None,
-        now: float,
-    ) -> None:
-        """What the store said to a write: of each unit, or an error of all."""
+    def written(self, call: Write, results: Sequence[Exception | None], now: float) -> None:
+        """What the store said to a write, of each unit."""
         self._writing = False
-        results = result if result is not None else [error] * len(call.units)
         for unit, refused in zip(call.units, results, strict=True):
             if unit.ends and not unit.sends and isinstance(refused, StoreError):
                 self._later.append((now + RETRY, unit))  # a receiver has said so, and goes on

@@ -17,7 +17,7 @@ from fairlead.store.queues.limiting import Gate
 from fairlead.store.queues.maintenance import maintain
 from fairlead.store.queues.picking import pick
 from fairlead.store.queues.received import Received, Stored, received
-from fairlead.store.queues.settings import BEFORE_ALL, Queue
+from fairlead.store.queues.settings import BEFORE_ALL, Queue, known_queue, read_queue
 from fairlead.store.queues.settling import end_or_keep, expire, stale
 from fairlead.store.queues.tenants import Line
 
@@ -63,6 +63,16 @@ class Held(Struct):
     told: float | None = None
     """When, as `time.monotonic` has it, a server has told how the ends of its conversations stand;
     None: it is no server, which is asked each time."""
+
+
+def take_from(database: Database, queue: str, claim: Claim, clock: int | None) -> list[Held]:
+    """The best groups of the queue of this name, as `take` gives them; none if there is none."""
+    found = read_queue(database, queue, clock)
+    if found is None:
+        return []
+    if found.fair or found.limits:
+        found = known_queue(database, queue, clock, locked=True)
+    return take(database, found, claim)
 
 
 def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
