@@ -32,12 +32,13 @@ BEGIN
       ('sender', '{send,prioritise,begin_dialog,send_on,prioritise_dialog,next_destination,publish}'::text[]),
       ('sender', '{_send,_try_send,_try_send_many,_try_prioritise,_try_begin_dialog,_try_say}'),
       ('sender', '{_try_prioritise_dialog,_choose,_publish,bound_dialog,delayed_by_dialog}'),
-      ('sender', '{_forget_events,_forget_ids,_forget_ended,_forget_choice_runs}'),
+      ('sender', '{_forget_events,_forget_ids,_forget_ended,_forget_choice_runs,_forget_guaranteed}'),
       ('sender', '{_find,_find_bound,_state}'),
       ('viewer', '{_find,_find_bound,_state,place_of}'),
       ('chooser', '{_run_lock_cluster,_run_lock_free_cluster,_run_count_choice,_run_set_cluster}'),
       ('chooser', '{_run_set_state,_run_add_version,_run_add_choice_run,_run_draw_ticket,_tickets}'),
       ('chooser', '{_run_bind,_run_add_published,_run_set_completing,_run_add_completion,_run_completions}'),
+      ('chooser', '{_run_add_guaranteed,_run_add_acknowledgement,_run_unpublish}'),
       ('chooser', '{_run_add_event,_run_add_message_ids,_run_add_queue,_run_numbers}'),
       ('worker', '{take,more,settle,receive,end_dialog,bind_dialogs,delayed_by,place_of}'),
       ('worker', '{_take,_more,_settle,_try_settle,_is_held,_try_end_dialog,_try_set_timer,_try_bind}'),
@@ -67,7 +68,8 @@ GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.declared, fairlead.cl
   fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.listeners TO fairlead_sender;
 GRANT SELECT (id, time, kind, key, cluster, version, stream, destination, address, outcome, sequence, detail,
   said) ON fairlead.journal TO fairlead_sender;
-GRANT SELECT ON fairlead.bindings, fairlead.message_ids TO fairlead_chooser;
+GRANT SELECT ON fairlead.bindings, fairlead.message_ids, fairlead.guaranteed, fairlead.acknowledgements
+  TO fairlead_chooser;
 GRANT SELECT (id, name, queue, state, token) ON fairlead.groups TO fairlead_chooser;
 GRANT SELECT ON fairlead.groups, fairlead.messages, fairlead.delayed, fairlead.pending_updates,
   fairlead.tenants, fairlead.limit_states, fairlead.lease_holders, fairlead.dead, fairlead.endpoints,

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from fairlead.store.aio.transaction import AsyncTransaction
     from fairlead.store.aio.work import AsyncMessage, AsyncWork
     from fairlead.store.clusters.decision import StoreDecision
+    from fairlead.store.clusters.deliveries import Delivery
     from fairlead.store.clusters.subscription import Subscription
     from fairlead.store.conversation import Conversation
     from fairlead.store.journal.events import Event
@@ -92,6 +93,7 @@ _PLACES = {
     "OwnChoice": "fairlead.balance.own",
     "OwnElimination": "fairlead.balance.own",
     "ComparedGroup": "fairlead.store.queues.explain_order",
+    "Delivery": "fairlead.store.clusters.deliveries",
     "DestinationCounts": "fairlead.pool.counts",
     "Pool": "fairlead.pool.pool",
     "PoolCounts": "fairlead.pool.counts",
@@ -145,6 +147,7 @@ __all__ = [
     "Conversation",
     "Dead",
     "Decision",
+    "Delivery",
     "DestinationCounts",
     "DialogEnd",
     "Drop",

@@ -100,9 +100,9 @@ EVENT_COLUMNS: Final = (
         "`released`, `woken` (the delay of a release is over), `expired`, `discarded` (a dead "
         "letter was deleted); of a queue `switched-off`, `switched-on`; of a dialog `begun`, "
         "`ended`, `timed` (a timer was set, or a lifetime), `refused` (what was said is not "
-        "allowed; the sender gets an Error), `dropped` (it came to an end that has ended); of a "
-        "cluster `loaded`, `changed`, `decided`, `completed`; of the store `recovered` (a backup "
-        "was restored)",
+        "allowed; the sender gets an Error), `dropped` (it came to an end that has ended, or its "
+        "subscriber has failed); of a cluster `loaded`, `changed`, `decided`, `completed`; of the "
+        "store `recovered` (a backup was restored)",
     ),
     Column("queue", TEXT, "the queue's name; empty where the event is a cluster's"),
     Column("group", TEXT, "the group's name; empty if the message has none"),
@@ -128,7 +128,8 @@ EVENT_COLUMNS: Final = (
         "detail",
         TEXT,
         "why it was rejected, released, refused, dropped or switched off; between which services a "
-        "dialog was begun, and how it was ended; what was changed, as JSON",
+        "dialog was begun, and how it was ended; what was changed, as JSON; `redelivered` where a "
+        "message was decided about again, as its subscriber had failed",
     ),
     _OF["cluster"],
     _OF["version"],
@@ -154,6 +155,8 @@ OWN: Final = ("position", "time", "id", "cluster")
 """Those of a journal's columns that are the message's own; all others were decided."""
 CHANGED: Final = "changed"
 COMPLETED: Final = "completed"
+REDELIVERED: Final = "redelivered"
+"""The detail of a decision about a message that had gone elsewhere, where it failed."""
 HAPPENED: Final = (CHANGED, COMPLETED)
 """Outcomes of a live journal's rows that are no decisions: what happened between these."""
 CHANGE: Final = ("target", "attribute", "value")

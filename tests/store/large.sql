@@ -108,8 +108,18 @@ SELECT 9, 1, '', 0
 FROM n;
 
 INSERT INTO fairlead.published
-  (queue, key, cluster, destination, part, version)
-SELECT 1, 'm-' || k, 9, 1, '', 0
+  (queue, key, cluster, destination, part, version, guaranteed)
+SELECT 1, 'm-' || k, 9, 1, '', 0, k
+FROM n;
+
+INSERT INTO fairlead.guaranteed
+  (id, cluster, key, stream, sequence, said, delivery, copies, at)
+SELECT k, 9, 'm-' || k, '/s', k, '[]', 'all', 1, k
+FROM n;
+
+INSERT INTO fairlead.acknowledgements
+  (guaranteed, outcome)
+SELECT k, 'acknowledged'
 FROM n;
 
 -- of each second dialog, one end has ended

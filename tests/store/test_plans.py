@@ -42,8 +42,8 @@ NOW: Final = LATER - 10**15
 
 CHECKS: Final = [
     name
-    for name in statements_of("admin", "postgresql")
-    if name.startswith(("find_", "mend_", "complete_")) or name == "lost_messages"
+    for name in {*statements_of("admin", "postgresql"), *statements_of("admin", "sqlite")}
+    if name.startswith(("find_", "mend_", "complete_", "acknowledge_")) or name == "lost_messages"
 ]
 COUNTED = "an operator asks, and all there is of a queue is counted or searched"
 SET = "an operator sets something anew, and all it concerns is written"
@@ -79,6 +79,7 @@ COMMON: Final[dict[str, Any]] = {
     "groups": ["g1", "g2"],
     "cluster": 1,
     "destination": 1,
+    "guaranteed": 1,
     "version": 1,
     "part": "",
     "stream": "pool",
@@ -220,6 +221,8 @@ OWN: Final[dict[str, dict[str, Any]]] = {
     "add_event": {**NAMED_QUEUE, **NAMED_CLUSTER, "destination": "a", "id": None},
     "add_endpoint": {**NAMED_QUEUE, "handle": "new", "dialog": 10**12},
     "add_destination": {**NAMED_QUEUE, "id": 9},
+    "add_guaranteed": {"id": -1, "at": 1, "delivery": "all", "copies": 1, "due": None, "said": ""},
+    "add_acknowledgement": {"outcome": "acknowledged"},
     **dict.fromkeys(("add_group", "add_queue", "add_cluster", "add_lone"), NEW),
     **{name: {"state": "{}"} for name in ("add_choice_run", "set_cluster", "set_state")},
     "bind": {"destination": "a"},

@@ -71,6 +71,16 @@ def subscribed(owner: Store) -> str:
     return owner.subscribe("news", "/a", some()).name
 
 
+def departed(owner: Store) -> str:
+    """A subject of which one subscriber has left, for whom something waits, and one has not."""
+    subject = some()
+    for name in "AB":
+        owner.subscribe("news", subject, name)
+    owner.publish("news", "o", {"subject": subject, "mode": "sorted", "delivery": "all"})
+    owner.unsubscribe("news", subject, "A")
+    return subject
+
+
 def transacted(store: Store) -> None:
     with store.transaction() as tx:
         tx.send("orders", "o")
@@ -152,6 +162,8 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     ),
     "subscribe": ("operator", lambda s, o, u: s.subscribe("news", "/a", some())),
     "unsubscribe": ("operator", lambda s, o, u: s.unsubscribe("news", "/a", subscribed(o))),
+    "deliveries": ("chooser", lambda s, o, u: s.deliveries([decided(o)])),
+    "reroute": ("worker", lambda s, o, u: s.reroute("news", departed(o), "A")),
     "load_clusters": ("operator", lambda s, o, u: s.load_clusters(SNIPPETS / "hangars.toml")),
     "keep_clusters": (
         "operator",

@@ -10,7 +10,7 @@ from fairlead.store.admin.checking import CHECKS
 from fairlead.store.database.statements import ROOMS, statements_of
 
 STORE = Path(fairlead.store.__file__).parent
-MADE = {f"{what}_{name}" for name in CHECKS for what in ("find", "mend", "complete")}
+MADE = {f"{what}_{name}" for name in CHECKS for what in ("find", "mend", "complete", "acknowledge")}
 MADE |= {"add_journal_taken", "add_journal_accepted"}
 """Those whose names are put together."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from itertools import count, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -158,9 +159,26 @@ class ClusterRuntime:
         outcome = ROUTED if member != NONE else eligible.outcome
         if member == NONE and eligible.members:
             outcome = NO_DESTINATION
+        sequence = self.sequences.get(stream, 0)
+        self.sequences[stream] = sequence + 1
         return self._decision(
-            partition, eligible, member, outcome, stream, values, start, place, binding, word
+            partition, eligible, member, outcome, sequence, values, start, place, binding, word
         )
+
+    def choose_again(self, message: Message, sequence: int) -> Decision:
+        """Decide about a message whose destination has failed; it keeps its place in its stream.
+
+        Where nobody is left for it, the outcome says how it ends.
+        """
+        cluster = self.cluster
+        values = cluster.values_of(message) if cluster.policy.reads else ()
+        eligible = replace(cluster.failures.redelivery(values), recipients=())
+        partition = self._partition(values)
+        member, outcome, start, place = NONE, eligible.outcome, None, 0
+        if eligible.members:
+            start, place, member = partition.choose(eligible, "", sequence)
+            outcome = ROUTED
+        return self._decision(partition, eligible, member, outcome, sequence, values, start, place)
 
     def _decision(
         self,
@@ -168,15 +186,13 @@ class ClusterRuntime:
         eligible: Eligible,
         member: int,
         outcome: str,
-        stream: AttributeValues,
+        sequence: int,
         values: AttributeValues,
         start: PrecomputedRun | LoggedRun | None = None,
         place: int = 0,
         binding: Binding | None = None,
         key: str = "",
     ) -> Decision:
-        sequence = self.sequences.get(stream, 0)
-        self.sequences[stream] = sequence + 1
         frame = partition.frame
         name = frame.names[member] if member >= 0 else None
         address = frame.addresses[member] if member >= 0 else None

@@ -28,6 +28,8 @@ class GivenMessage(Struct, frozen=True):
     """Its place among all that arrives; that of an Error is below 0, as it is read first."""
     envelope: bytes | None = None
     """In what the body came, where a program of another kind sent it: over AMQP, its sections."""
+    redelivered: bool = False
+    """Whether it was sent to another destination before, which has failed."""
 
 
 class Message(GivenMessage, frozen=True):
@@ -49,5 +51,6 @@ def message_of(received: Received, conversation: Conversation | None = None) -> 
         received.sent,
         received.number,
         received.envelope,
+        received.redelivered,
         conversation,
     )

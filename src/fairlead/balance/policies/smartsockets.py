@@ -301,11 +301,19 @@ class SmartSocketsFailures(FailureModel[SmartSocketsState]):
         """Nobody waits for the acknowledgement of what is not guaranteed."""
         if not self.state.key(values).guaranteed:
             return LOST
+        way = self.state.failed_now[ref]
+        if way == WARM and self.state.options.on_receiver_failure != NACK:
+            return ROLLED_BACK
+        return self.fate(way, shared=shared)
+
+    def fate(self, way: str, *, shared: bool) -> str:
+        """How a guaranteed message ends whose receiver has failed, and is not remembered.
+
+        `way`: the receiver's `disconnect_mode`.
+        """
         if self.state.options.on_receiver_failure == NACK:
             return NACK
-        if self.retains_after_failure(ref):
-            return ROLLED_BACK
-        if self.state.failed_now[ref] == SUCCESS:
+        if way == SUCCESS:
             return ACKNOWLEDGED
         return NACK if shared else RELEASED
 

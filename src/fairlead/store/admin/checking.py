@@ -69,6 +69,7 @@ def mend(database: Database, now: int, actor: str) -> None:
         begin_epoch(database, now, actor)
     for name in CHECKS:
         _run(database, f"complete_{name}", now)
+        _run(database, f"acknowledge_{name}", now)
         _run(database, f"mend_{name}", now)
 
 

@@ -271,6 +271,8 @@ class AsyncStore:
     remove_destination = writes(Store.remove_destination)
     subscribe = writes(Store.subscribe)
     unsubscribe = writes(Store.unsubscribe)
+    reroute = writes(Store.reroute)
+    deliveries = reads(Store.deliveries)
     reset = writes(Store.reset)
     decision = reads(Store.decision)
     decision_about = reads(Store.decision_about)

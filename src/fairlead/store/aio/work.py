@@ -166,6 +166,7 @@ class AsyncWork:
             message.sent,
             message.number,
             message.envelope,
+            message.redelivered,
             None if end is None else AsyncConversation(end, self._acting),
         )
 

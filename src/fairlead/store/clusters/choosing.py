@@ -7,7 +7,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.decision import Decision
@@ -24,6 +32,7 @@ from fairlead.balance.message import (
 from fairlead.balance.objects import hint, listed, repr_of
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.errors import MessageError
+from fairlead.rows import REDELIVERED
 from fairlead.store.clusters.changing import make_due
 from fairlead.store.clusters.completing import complete
 from fairlead.store.clusters.decision import StoreDecision
@@ -98,10 +107,30 @@ class Choices:
             turn, id_, version = self._look_up(row, version, asked)
             decided, bound = _decided_ahead(version, turn, id_), False
         else:
-            found, decision = self._ask(row, asked)
+            found, decision = self._ask(row, asked, lambda runtime: runtime.choose(asked.message))
             binding = decision.binding
             decided, bound = _decided(found, decision), binding is not None and binding.follows
-        return version, self._journal(asked, version, now, decided, bound=bound)
+        detail = BOUND if bound else None
+        return version, self._journal(asked, version, now, decided, detail)
+
+    def decide_again(self, asked: Asked, sequence: int) -> tuple[Version, StoreDecision]:
+        """Choose for a message whose destination has failed; it keeps its place in its stream.
+
+        Where nobody is left, nothing is journaled, and the outcome says how the message ends.
+        """
+        row = self._row(asked)
+        now = moment(self._database, row, asked.now)
+        if row.due is not None and row.due <= now:
+            make_due(self._database, asked.cluster, now, asked.actor, uncounted=row)
+            row = self._row(asked)
+        version = self._memory.version(self._database, row)
+        found, decision = self._ask(
+            row, asked, lambda runtime: runtime.choose_again(asked.message, sequence)
+        )
+        decided = _decided(found, decision)
+        if not decided.copies:
+            return version, decided
+        return version, self._journal(asked, version, now, decided, REDELIVERED)
 
     def _control(self, asked: Asked) -> tuple[Version, StoreDecision]:
         """A message that is no work: no destination is chosen for it, and nothing is counted."""
@@ -110,7 +139,7 @@ class Choices:
         check_names(asked.message, version)
         none = StoreDecision(None, None, None, CONTROL, row.name, version.number, 0, ())
         now = moment(self._database, row, asked.now)
-        return version, self._journal(asked, version, now, none, bound=False)
+        return version, self._journal(asked, version, now, none)
 
     def _row(self, asked: Asked) -> Row:
         """The cluster's row, its choice counted if it is counted there."""
@@ -161,7 +190,9 @@ class Choices:
 
     # -------- one by one
 
-    def _ask(self, row: Row, asked: Asked) -> tuple[Running, Decision]:
+    def _ask(
+        self, row: Row, asked: Asked, choose: Callable[[ClusterRuntime], Decision]
+    ) -> tuple[Running, Decision]:
         """The cluster, and what it decided; the new state is written."""
         database = self._database
         found = self._memory.running(database, row)
@@ -173,7 +204,7 @@ class Choices:
             set_row(database, row._replace(first=run.first, taken=1))
         runtime = found.runtime
         runtime.bindings = KeptBindings(database, row.id, runtime)
-        decision = runtime.choose(asked.message)
+        decision = choose(runtime)
         found.sent.update(id_ for id_, _ in _to_of(found, decision))
         new, state = revision(), json.dumps(found.state())
         database.run("set_state", cluster=row.id, revision=new, state=state)
@@ -181,7 +212,12 @@ class Choices:
         return found, decision
 
     def _journal(
-        self, asked: Asked, version: Version, now: int, found: StoreDecision, *, bound: bool
+        self,
+        asked: Asked,
+        version: Version,
+        now: int,
+        found: StoreDecision,
+        detail: str | None = None,
     ) -> StoreDecision:
         message = asked.message
         number = 0
@@ -202,7 +238,7 @@ class Choices:
                 outcome=found.outcome,
                 sequence=found.sequence,
                 said=as_said(message),
-                detail=BOUND if bound else None,
+                detail=detail,
             )
         return found._replace(number=number)
 

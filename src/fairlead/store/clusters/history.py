@@ -12,6 +12,7 @@ from fairlead.balance.history import UNKNOWN
 from fairlead.balance.message import CONTROL, AttributeValues
 from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError, StoreError
+from fairlead.rows import REDELIVERED
 from fairlead.store.clusters.choosing import BOUND, DECIDED, to
 from fairlead.store.clusters.completing import COMPLETED
 from fairlead.store.clusters.decision import StoreDecision
@@ -51,8 +52,9 @@ class Recorded(NamedTuple):
 
 
 def published_before(database: Database, cluster: str, key: str) -> StoreDecision | None:
-    """The latest decision about a message, if the journal still has it."""
-    rows = [Recorded(*row) for row in database.run("decisions_about", cluster=cluster, key=key)]
+    """The decision with which a message was published, if the journal still has it."""
+    every = [Recorded(*row) for row in database.run("decisions_about", cluster=cluster, key=key)]
+    rows = [each for each in every if each.detail != REDELIVERED]
     if not rows:
         return None
     first = rows[0]
@@ -129,16 +131,19 @@ def _one_by_one(database: Database, row: Row, version: Version, until: Recorded)
         )[0]
     )
     found = running(version, begun.state)
-    made: tuple[str, int] | None = None
+    made: tuple[str, int, int] | None = None
     for number, kind, made_in, destination, outcome, stream, sequence, detail, said in database.run(
         "events_of_cluster", cluster=row.name, after=begun.number, until=until.number
     ):
         if kind == COMPLETED:
             _complete(found, int(detail), made_in, said)
-        elif kind == DECIDED and outcome != CONTROL and made != (stream, sequence):
-            made = stream, sequence
-            if made == (until.stream, until.sequence):
-                break  # an earlier copy of the same message
+        elif kind == DECIDED and outcome != CONTROL:
+            before, again = made, detail == REDELIVERED
+            made = stream, sequence, number if again else 0
+            if made == before:
+                continue  # another copy of the same message
+            if made == (until.stream, until.sequence, 0) and until.detail != REDELIVERED:
+                break  # an earlier copy of the one that is asked for
             _again(
                 found,
                 Recorded(
@@ -157,6 +162,8 @@ def _again(found: Running, recorded: Recorded) -> Decision:
         key = cluster.binding(values, message)
         if key is not None:
             runtime.bindings[key] = cluster.member_called(recorded.destination, values)
+    if recorded.detail == REDELIVERED and recorded.sequence is not None:
+        return runtime.choose_again(message, recorded.sequence)
     return _as_known(runtime.choose(message))
 
 

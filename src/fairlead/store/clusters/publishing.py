@@ -9,16 +9,17 @@ from fairlead.errors import MessageError, NoDestinationError
 from fairlead.store.arguments import REMEMBERED
 from fairlead.store.clusters.choosing import UNREAD, Asked, Choices, as_said, decision_of
 from fairlead.store.clusters.decision import StoreDecision
+from fairlead.store.clusters.deliveries import guarantee
 from fairlead.store.clusters.history import published_before
 from fairlead.store.clusters.memory import Memory
-from fairlead.store.clusters.state import read_row
+from fairlead.store.clusters.state import Version, read_row
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
-from fairlead.store.queues.bodies import digest
+from fairlead.store.queues.bodies import REDELIVERED, digest
 from fairlead.store.queues.one_statement import try_send_one
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.sending import send
-from fairlead.store.queues.settings import made_queue
+from fairlead.store.queues.settings import Queue, made_queue
 
 
 def publish(
@@ -47,16 +48,34 @@ def publish(
         )
         error.outcome = decision.outcome
         raise error
+    guaranteed = guarantee(database, version, asked, decision, outgoing)
+    sent = hand_over(database, version, decision, asked, outgoing, guaranteed)
+    return decision._replace(messages=tuple(sent))
+
+
+def hand_over(
+    database: Database,
+    version: Version,
+    decision: StoreDecision,
+    asked: Asked,
+    outgoing: OutgoingMessage,
+    guaranteed: int | None,
+) -> list[str]:
+    """Send a message to the queues of those that were chosen; the ids that it has there.
+
+    `guaranteed`: the number with which it is remembered, None: it is not.
+    """
     cluster = version.start.cluster
-    waits = cluster.timed(()) or bool(cluster.failures.ack_mode(cluster.values_of(asked.message)))
+    waits = guaranteed is not None or cluster.timed(())
     sent = []
     for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
         to = cluster.queue(version.member_of[id_]) or name
         queue = made_queue(database, to, asked.now)
+        each = _with_new_key(database, queue, decision, outgoing)
         if database.remote:
-            key = try_send_one(database, to, outgoing, asked.actor, asked.now)
+            key = try_send_one(database, to, each, asked.actor, asked.now)
         else:
-            (key,) = send(database, queue, [replace(outgoing)], asked.actor)
+            (key,) = send(database, queue, [replace(each)], asked.actor)
         sent.append(key)
         if waits:
             row = read_row(database, asked.cluster, "cluster")
@@ -69,8 +88,20 @@ def publish(
                 destination=id_,
                 part=part,
                 version=decision.version,
+                guaranteed=guaranteed,
             )
-    return decision._replace(messages=tuple(sent))
+    return sent
+
+
+def _with_new_key(
+    database: Database, queue: Queue, decision: StoreDecision, outgoing: OutgoingMessage
+) -> OutgoingMessage:
+    """A message that comes back to a queue where it was before gets another id there."""
+    if not outgoing.format & REDELIVERED or outgoing.key is None:
+        return outgoing
+    if not database.run("message_ids", queue=queue.id, keys=[outgoing.key]):
+        return outgoing
+    return replace(outgoing, key=f"{outgoing.key}:{decision.number}")
 
 
 def publish_one(

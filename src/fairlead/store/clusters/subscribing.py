@@ -27,7 +27,7 @@ def subscribe(
 
     The queue is there from now on, so that the client can wait at it.
     """
-    state = _state(database, wanted.cluster)
+    state = state_of(database, wanted.cluster)
     ref = Ref(SUBSCRIBER, wanted.name, wanted.subject)
     settings = {"load_balanced": load_balanced, "disconnect_mode": disconnect_mode}
     before = state.objects.get(ref)
@@ -56,7 +56,7 @@ def subscribe(
 
 def unsubscribe(database: Database, wanted: Subscription, author: Author) -> None:
     """Let a client leave; one that no file lists leaves for good. Raises ChangeError."""
-    state = _state(database, wanted.cluster)
+    state = state_of(database, wanted.cluster)
     ref = Ref(SUBSCRIBER, wanted.name, wanted.subject)
     if ref not in state.objects:
         known = [each.name for each in state.refs if each.owner == wanted.subject]
@@ -71,8 +71,8 @@ def unsubscribe(database: Database, wanted: Subscription, author: Author) -> Non
         changing.remove(database, wanted.cluster, str(ref), author)
 
 
-def _state(database: Database, cluster: str) -> SmartSocketsState:
-    """The cluster, kept from everybody else. Raises ChangeError where nobody can subscribe."""
+def state_of(database: Database, cluster: str) -> SmartSocketsState:
+    """A cluster, kept from everybody else. Raises ChangeError where nobody can subscribe."""
     version = read_version(database, read_row(database, cluster, "lock_cluster"))
     state = version.start.cluster
     if not isinstance(state, SmartSocketsState):

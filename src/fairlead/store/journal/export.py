@@ -11,7 +11,7 @@ from fairlead.balance.change import PRESENT
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.membership import joining_ref, with_destination
 from fairlead.balance.message import SET_PRIORITY
-from fairlead.rows import JOURNAL
+from fairlead.rows import JOURNAL, REDELIVERED
 from fairlead.store.journal.events import Event
 
 NAMES: Final = frozenset({"name", "subject", "address", "queue", PRESENT})
@@ -75,14 +75,15 @@ def decisions(events: Iterable[Event], cluster: str) -> list[dict[str, Any]]:
     """The decisions of a cluster, as rows of a journal: its messages are a table, too.
 
     A message that had no id gets one from its place: `pool/17`. Where a message was published here
-    with an id and accepted, `service_time` is from when it was taken.
+    with an id and accepted, `service_time` is from when it was taken. What was chosen again as a
+    receiver had failed is left out: messages have not come twice.
     """
     rows: list[dict[str, Any]] = []
     published: dict[str, list[dict[str, Any]]] = {}
     taken: dict[int | None, float] = {}
     position, place = -1, None
     for event in events:
-        if event.kind == "decided" and event.cluster == cluster:
+        if event.kind == "decided" and event.cluster == cluster and event.detail != REDELIVERED:
             if place != (place := (event.stream, event.sequence)):
                 position += 1
             row = {

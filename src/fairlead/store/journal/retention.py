@@ -64,7 +64,19 @@ def forget(database: Database, now: int, actor: str, *, dead: bool = True) -> bo
     ]
     if found[-1] and not database.remote:
         database.run("forget_versions")
+    found.append(_forget_guaranteed(database, now))
     return max(found) >= MOST
+
+
+def _forget_guaranteed(database: Database, now: int) -> int:
+    """Forget guaranteed messages of which no copy waits; how many."""
+    found = {"now": now, "most": MOST, "remembered": REMEMBERED}
+    if not database.remote:
+        database.run("keep_guaranteed", **found)
+    rows = database.run("forget_guaranteed", **found)
+    if rows and not database.remote:
+        database.run("forget_acknowledgements", ids=[id_ for (id_,) in rows])
+    return len(rows)
 
 
 def _forget_dead(database: Database, now: int, actor: str) -> int:

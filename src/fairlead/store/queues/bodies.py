@@ -9,6 +9,7 @@ alone, in SQL, too:
     bit 3       1: the body stands behind the envelope; 0: it is a part of it
     bits 4-31   where it begins, in bytes
     bits 32-59  how long it is, in bytes
+    bit 60      1: it was sent to another destination before, which has failed
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ MAX_ENVELOPE: Final = 128 * 1024 * 1024
 """Bytes of an envelope with its body."""
 BYTES, TEXT, JSON = 0, 1, 2
 KIND, ENVELOPED, BEHIND = 0b11, 0b100, 0b1000
+REDELIVERED: Final = 1 << 60
 _PLACE: Final = (1 << 28) - 1
 _AS_TEXT: Final[dict[int, Callable[[bytes], Any]]] = {
     BYTES: bytes,
@@ -72,7 +74,7 @@ def plain(format_: int, body: bytes) -> bytes:
     if not format_ & ENVELOPED:
         return bytes(body)
     start = format_ >> 4 & _PLACE
-    return bytes(body[start : start + (format_ >> 32)])
+    return bytes(body[start : start + (format_ >> 32 & _PLACE)])
 
 
 def envelope_of(format_: int, body: bytes) -> bytes | None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from fairlead.store.queues.bodies import decoded, envelope_of
+from fairlead.store.queues.bodies import REDELIVERED, decoded, envelope_of
 from fairlead.store.queues.endpoints import Endpoint
 
 
@@ -25,6 +25,8 @@ class Received(Struct, frozen=True):
     """The receiver's end, where it was said in a conversation."""
     envelope: bytes | None = None
     """In what the body came, where a program of another kind sent it."""
+    redelivered: bool = False
+    """Whether it was sent to another destination before, which has failed."""
 
 
 class Stored(NamedTuple):
@@ -55,4 +57,5 @@ def received(row: Stored, group: str, tenant: str, end: Endpoint | None = None) 
         row.id,
         end,
         envelope_of(row.format, row.body),
+        bool(row.format & REDELIVERED),
     )

@@ -372,4 +372,6 @@ def _costs(database: Database, queue: Queue, ids: Sequence[int]) -> dict[int, in
 def _leave_completions(database: Database, messages: list[int]) -> None:
     """These messages are about to be done; the clusters that wait for them are notified."""
     database.run("complete", ids=messages)
+    if not database.remote:
+        database.run("acknowledge", ids=messages)
     database.run("drop_published", ids=messages)

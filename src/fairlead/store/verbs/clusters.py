@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fairlead.balance.decision import Decision
     from fairlead.store.clusters.changing import Author
     from fairlead.store.clusters.choosing import Asked
+    from fairlead.store.clusters.deliveries import Delivery
     from fairlead.store.clusters.shares import Pool
 
 NOTHING: Final[Mapping[str, object]] = {}
@@ -260,6 +261,21 @@ class StoreClusters(StoreSubscriptions):
                 return found
         with self._writing() as database:
             return self._verbs(database).publish(cluster, body, message, **more)
+
+    def deliveries(self, numbers: Iterable[int]) -> dict[int, Delivery]:
+        """How it stands with guaranteed messages that were published, by `StoreDecision.number`.
+
+        Each is `open` until enough receivers have acknowledged it, or until it has failed. One that
+        was not guaranteed, or is over for longer than ids are remembered (7 days), is left out.
+        Raises MessageError.
+        """
+        from fairlead.store.clusters.deliveries import deliveries
+
+        wanted = [*numbers]
+        for each in wanted:
+            whole("number", each, 0)
+        with self._connection() as database:
+            return deliveries(database, wanted, self._context.clock())
 
     def completed(self, decision: StoreDecision, by: str | None = None) -> None:
         """A message that was chosen for, and not published here, is done.

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fairlead.balance.objects import MAX_NAME, listed, repr_of
 from fairlead.errors import MessageError
 from fairlead.store.arguments import cluster_name, name
 from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.database.port import Database
+from fairlead.store.database.retrying import again
+from fairlead.store.queues.settlement import Given
 
 if TYPE_CHECKING:
     from fairlead.store.clusters.changing import Author
+    from fairlead.store.clusters.rerouting import Departed
+    from fairlead.store.context import Context
+    from fairlead.store.queues.taking import Held
     from fairlead.store.verbs.clusters import ClusterVerbs
+    from fairlead.store.work import HeldWork
 
 FAILURE: Final = "failure"
+AT_ONCE: Final = 100
+"""Groups of a queue that are rerouted at once."""
 WAYS: Final = (FAILURE, "success", "warm")
 
 _Found = TypeVar("_Found")
@@ -27,6 +35,7 @@ class SubscriptionVerbs(ABC):
     """Subscribe and unsubscribe, in one transaction with the user's own rows."""
 
     _database: Database
+    _context: Context
 
     @abstractmethod
     def _check(self) -> None:
@@ -84,6 +93,12 @@ class SubscriptionVerbs(ABC):
 class StoreSubscriptions(ABC):
     """The same, each in a transaction of its own."""
 
+    take_many: Callable[..., Sequence[HeldWork]]
+    later: Callable[..., list[Any]]
+    working: Callable[..., list[Any]]
+    _writing: Callable[[], AbstractContextManager[Database]]
+    _context: Context
+
     @abstractmethod
     def _alone_in(self, verb: Callable[[ClusterVerbs], _Found]) -> _Found:
         """What a verb does in a transaction of its own."""
@@ -118,6 +133,46 @@ class StoreSubscriptions(ABC):
         What was sent to it stays in its queue. Raises ChangeError, MessageError.
         """
         self._alone_in(lambda tx: tx.unsubscribe(cluster, subject, name))
+
+    def reroute(self, cluster: str, subject: str, name: str) -> bool:
+        """Let what waits for a subscriber that has failed or left go to others.
+
+        A guaranteed message goes to one of those that are left, by its own mode, with its own
+        sequence, and is `redelivered` there; or its publisher is told, as the options
+        `on_receiver_failure` and `zero_receivers` and the subscriber's `disconnect_mode` say. Any
+        other is lost. Whether nothing is left to be done: False while a reader holds something, or
+        while the subscriber is warm, for which all is kept. Raises ChangeError where it is
+        connected, MessageError.
+        """
+        wanted = _subscription(cluster, subject, name)
+        found = self._departed(wanted)
+        if found is None:
+            return False
+        while works := self.take_many(found.queue, AT_ONCE):
+            for work in works:
+                given = [Given(each.number, each.id, each.cost) for each in work]
+                self._rerouted(found, work.held, given)
+                work.close()
+        return not (self.later(found.queue, 1) or self.working(found.queue))
+
+    @again
+    def _departed(self, wanted: Subscription) -> Departed | None:
+        from fairlead.store.clusters.rerouting import departed
+
+        with self._writing() as database:
+            return departed(database, wanted, self._author())
+
+    @again
+    def _rerouted(self, found: Departed, held: Held, given: Sequence[Given]) -> None:
+        from fairlead.store.clusters.rerouting import reroute
+
+        with self._writing() as database:
+            reroute(database, self._context.memory, found, held, given, self._author())
+
+    def _author(self) -> Author:
+        from fairlead.store.clusters.changing import Author
+
+        return Author(self._context.actor, self._context.clock())
 
 
 def _subscription(cluster: object, subject: object, client: object) -> Subscription:

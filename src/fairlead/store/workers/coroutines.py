@@ -75,6 +75,7 @@ class ServingThread:
                 given.sent,
                 given.number,
                 given.envelope,
+                given.redelivered,
                 None if end is None else AsyncConversation(end, self),
             )
         if isinstance(given, Transaction):

@@ -98,6 +98,11 @@ BEGIN
   SELECT p.cluster, p.destination, p.part, p.version FROM fairlead.published p
   WHERE NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = p.queue AND m.key = p.key)
     AND NOT EXISTS (SELECT 1 FROM fairlead.delayed d WHERE d.queue = p.queue AND d.key = p.key);
+  INSERT INTO fairlead.acknowledgements (guaranteed, outcome, reason)
+  SELECT p.guaranteed, 'nack', 'its copy is not there any more' FROM fairlead.published p
+  WHERE p.guaranteed IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = p.queue AND m.key = p.key)
+    AND NOT EXISTS (SELECT 1 FROM fairlead.delayed d WHERE d.queue = p.queue AND d.key = p.key);
 END $$;
 
 -- And nobody waits for it.

@@ -294,6 +294,13 @@ SELECT p.cluster, p.destination, p.part, p.version FROM fairlead_published p
 WHERE (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_messages)
   AND (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_delayed);
 
+-- acknowledge_lost_published: its publisher is told, where it was guaranteed
+INSERT INTO fairlead_acknowledgements (guaranteed, outcome, reason)
+SELECT p.guaranteed, 'nack', 'its copy is not there any more' FROM fairlead_published p
+WHERE p.guaranteed IS NOT NULL
+  AND (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_messages)
+  AND (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_delayed);
+
 -- mend_lost_published: nobody waits for it
 DELETE FROM fairlead_published AS p
 WHERE (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_messages)

@@ -77,7 +77,30 @@ SELECT fairlead._run_unbind(%(cluster)s);
 
 -- add_published: a message whose settlement its cluster waits for
 SELECT fairlead._run_add_published(
-  %(queue)s, %(key)s, %(cluster)s, %(destination)s, %(part)s, %(version)s);
+  %(queue)s, %(key)s, %(cluster)s, %(destination)s, %(part)s, %(version)s, %(guaranteed)s);
+
+-- unpublish: its cluster waits for a message no more: it goes to another destination, or to none
+SELECT fairlead._run_unpublish(%(queue)s, %(key)s);
+
+-- add_guaranteed: a guaranteed message was published
+SELECT fairlead._run_add_guaranteed(%(id)s, %(cluster)s, %(key)s, %(stream)s, %(sequence)s, %(said)s,
+  %(delivery)s, %(copies)s, %(at)s, %(due)s);
+
+-- add_acknowledgement: what became of a copy of one
+SELECT fairlead._run_add_acknowledgement(%(guaranteed)s, %(outcome)s, %(reason)s);
+
+-- guaranteed: what is known of a guaranteed message, by a copy of it that waits
+SELECT g.id, c.name, g.key, g.stream, g.sequence, g.said, g.copies, g.due, p.destination
+FROM fairlead.published p JOIN fairlead.guaranteed g ON g.id = p.guaranteed JOIN fairlead.clusters c ON c.id = g.cluster
+WHERE p.queue = %(queue)s AND p.key = %(key)s;
+
+-- deliveries: how it stands with guaranteed messages
+SELECT g.id, g.delivery, g.copies, g.due, (SELECT count(*) FROM fairlead.acknowledgements a
+    WHERE a.guaranteed = g.id AND a.outcome = 'acknowledged'),
+  (SELECT count(*) FROM fairlead.acknowledgements a WHERE a.guaranteed = g.id AND a.outcome <> 'acknowledged'),
+  (SELECT a.reason FROM fairlead.acknowledgements a WHERE a.guaranteed = g.id AND a.outcome <> 'acknowledged'
+   ORDER BY a.id LIMIT 1)
+FROM fairlead.guaranteed g WHERE g.id = ANY (%(ids)s::bigint[]);
 
 -- add_completion: a message that a cluster chose for is done
 SELECT fairlead._run_add_completion(%(cluster)s, %(destination)s, %(part)s, %(version)s);

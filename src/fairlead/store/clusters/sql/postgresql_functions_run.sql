@@ -140,12 +140,39 @@ END $$;
 
 -- A message whose settlement its cluster waits for.
 CREATE OR REPLACE FUNCTION fairlead._run_add_published(
-  p_queue bigint, p_key text, p_cluster bigint, p_destination bigint, p_part text, p_version bigint)
+  p_queue bigint, p_key text, p_cluster bigint, p_destination bigint, p_part text, p_version bigint,
+  p_guaranteed bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  INSERT INTO fairlead.published (queue, key, cluster, destination, part, version)
-  VALUES (p_queue, p_key, p_cluster, p_destination, p_part, p_version)
+  INSERT INTO fairlead.published (queue, key, cluster, destination, part, version, guaranteed)
+  VALUES (p_queue, p_key, p_cluster, p_destination, p_part, p_version, p_guaranteed)
   ON CONFLICT DO NOTHING;
+END $$;
+
+-- Its cluster waits for a message no more: it goes to another destination, or to none.
+CREATE OR REPLACE FUNCTION fairlead._run_unpublish(p_queue bigint, p_key text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  DELETE FROM fairlead.published WHERE queue = p_queue AND key = p_key;
+END $$;
+
+-- A guaranteed message was published.
+CREATE OR REPLACE FUNCTION fairlead._run_add_guaranteed(
+  p_id bigint, p_cluster bigint, p_key text, p_stream text, p_sequence bigint, p_said text, p_delivery text,
+  p_copies bigint, p_at bigint, p_due bigint)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO fairlead.guaranteed (id, cluster, key, stream, sequence, said, delivery, copies, at, due)
+  VALUES (p_id, p_cluster, p_key, p_stream, p_sequence, p_said, p_delivery, p_copies, p_at, p_due);
+END $$;
+
+-- What became of a copy of one.
+CREATE OR REPLACE FUNCTION fairlead._run_add_acknowledgement(
+  p_guaranteed bigint, p_outcome text, p_reason text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO fairlead.acknowledgements (guaranteed, outcome, reason)
+  VALUES (p_guaranteed, p_outcome, p_reason);
 END $$;
 
 -- A message that a cluster chose for is done.

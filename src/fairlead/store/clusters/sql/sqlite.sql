@@ -75,9 +75,32 @@ ON CONFLICT (cluster, key) DO UPDATE SET destination = excluded.destination;
 DELETE FROM fairlead_bindings WHERE cluster = :cluster;
 
 -- add_published: a message whose settlement its cluster waits for
-INSERT INTO fairlead_published (queue, key, cluster, destination, part, version)
-VALUES (:queue, :key, :cluster, :destination, :part, :version)
+INSERT INTO fairlead_published (queue, key, cluster, destination, part, version, guaranteed)
+VALUES (:queue, :key, :cluster, :destination, :part, :version, :guaranteed)
 ON CONFLICT DO NOTHING;
+
+-- unpublish: its cluster waits for a message no more: it goes to another destination, or to none
+DELETE FROM fairlead_published WHERE queue = :queue AND key = :key;
+
+-- add_guaranteed: a guaranteed message was published
+INSERT INTO fairlead_guaranteed (id, cluster, key, stream, sequence, said, delivery, copies, at, due)
+VALUES (:id, :cluster, :key, :stream, :sequence, :said, :delivery, :copies, :at, :due);
+
+-- add_acknowledgement: what became of a copy of one
+INSERT INTO fairlead_acknowledgements (guaranteed, outcome, reason) VALUES (:guaranteed, :outcome, :reason);
+
+-- guaranteed: what is known of a guaranteed message, by a copy of it that waits
+SELECT g.id, c.name, g.key, g.stream, g.sequence, g.said, g.copies, g.due, p.destination
+FROM fairlead_published p JOIN fairlead_guaranteed g ON g.id = p.guaranteed JOIN fairlead_clusters c ON c.id = g.cluster
+WHERE p.queue = :queue AND p.key = :key;
+
+-- deliveries: how it stands with guaranteed messages
+SELECT g.id, g.delivery, g.copies, g.due, (SELECT count(*) FROM fairlead_acknowledgements a
+    WHERE a.guaranteed = g.id AND a.outcome = 'acknowledged'),
+  (SELECT count(*) FROM fairlead_acknowledgements a WHERE a.guaranteed = g.id AND a.outcome <> 'acknowledged'),
+  (SELECT a.reason FROM fairlead_acknowledgements a WHERE a.guaranteed = g.id AND a.outcome <> 'acknowledged'
+   ORDER BY a.id LIMIT 1)
+FROM fairlead_guaranteed g WHERE g.id IN (SELECT value FROM json_each(:ids));
 
 -- add_completion: a message that a cluster chose for is done
 INSERT INTO fairlead_completions (cluster, destination, part, version)

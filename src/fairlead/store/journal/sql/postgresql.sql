@@ -64,6 +64,9 @@ SELECT fairlead._forget_events(%(now)s, %(most)s);
 -- forget_ids: forget the oldest ids of messages, if their time is over
 SELECT fairlead._forget_ids(%(now)s, %(most)s);
 
+-- forget_guaranteed: forget the oldest guaranteed messages of which no copy waits, if their time is over
+SELECT fairlead._forget_guaranteed(%(now)s, %(most)s);
+
 -- forget_dead: delete dead letters that are older than their queues keep them
 SELECT * FROM fairlead._forget_dead(%(now)s, %(most)s);
 

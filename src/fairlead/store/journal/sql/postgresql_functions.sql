@@ -47,6 +47,23 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   RETURNING x.key
 $$;
 
+-- Forget the oldest guaranteed messages, if their time is over; in the same way. Those of which a copy
+-- waits are looked at again later.
+CREATE OR REPLACE FUNCTION fairlead._forget_guaranteed(p_now bigint, p_most bigint) RETURNS SETOF bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  now bigint := least(p_now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint);
+  oldest bigint[] := ARRAY (SELECT id FROM fairlead.guaranteed WHERE at < now - 604800000000
+    ORDER BY at LIMIT p_most FOR UPDATE SKIP LOCKED);
+  open bigint[] := ARRAY (SELECT DISTINCT p.guaranteed FROM fairlead.published p
+    WHERE p.guaranteed = ANY (oldest));
+BEGIN
+  UPDATE fairlead.guaranteed SET at = now WHERE id = ANY (open);
+  DELETE FROM fairlead.acknowledgements WHERE guaranteed = ANY (oldest) AND guaranteed <> ALL (open);
+  RETURN QUERY DELETE FROM fairlead.guaranteed x WHERE x.id = ANY (oldest) AND x.id <> ALL (open)
+    RETURNING x.id;
+END $$;
+
 -- Delete dead letters that are older than their queues keep them; in the same way.
 CREATE OR REPLACE FUNCTION fairlead._forget_dead(p_now bigint, p_most bigint)
 RETURNS TABLE (o_queue text, o_key text, o_group text, o_tenant text, o_cost bigint, o_type text,

@@ -76,6 +76,21 @@ DELETE FROM fairlead_message_ids WHERE (queue, key) IN (
   WHERE i.at < :now - coalesce(q.remembered, :remembered))
 RETURNING key;
 
+-- keep_guaranteed: the oldest guaranteed messages of which a copy waits are looked at again later
+UPDATE fairlead_guaranteed SET at = :now WHERE id IN (
+    SELECT id FROM fairlead_guaranteed WHERE at < :now - :remembered ORDER BY at LIMIT :most)
+  AND EXISTS (SELECT 1 FROM fairlead_published p WHERE p.guaranteed = fairlead_guaranteed.id);
+
+-- forget_guaranteed: forget the oldest others, if their time is over
+DELETE FROM fairlead_guaranteed WHERE id IN (
+  SELECT id FROM fairlead_guaranteed WHERE at < :now - :remembered ORDER BY at LIMIT :most)
+  AND NOT EXISTS (SELECT 1 FROM fairlead_published p WHERE p.guaranteed = fairlead_guaranteed.id)
+RETURNING id;
+
+-- forget_acknowledgements: forget what became of guaranteed messages that are forgotten
+DELETE FROM fairlead_acknowledgements
+WHERE guaranteed IN (SELECT value FROM json_each(:ids));
+
 -- forget_dead: delete dead letters that are older than their queues keep them
 DELETE FROM fairlead_dead WHERE id IN (
   SELECT d.id FROM fairlead_queues q JOIN fairlead_dead d ON d.queue = q.id AND d.died <= :now - q.keep_dead

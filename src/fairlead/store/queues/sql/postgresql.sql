@@ -308,3 +308,6 @@ SELECT fairlead._run_drop_published(%(ids)s::bigint[]);
 
 -- sender_of: who sent a message
 SELECT actor FROM fairlead.events WHERE position = %(id)s AND kind = 'sent';
+
+-- as_sent: messages as they were sent
+SELECT id, expires, cost, type, format, body FROM fairlead.messages WHERE id = ANY (%(ids)s::bigint[]);

@@ -95,7 +95,8 @@ RETURN CASE WHEN discipline <> 'fifo' AND raised <> 0 AND (step = 0 OR head = 0)
 CREATE OR REPLACE FUNCTION fairlead._bytes(p_format bigint, p_body bytea) RETURNS bytea
 LANGUAGE sql IMMUTABLE
 RETURN CASE WHEN p_format & 4 = 0 THEN p_body
-       ELSE substr(p_body, 1 + (p_format >> 4 & 268435455)::integer, (p_format >> 32)::integer) END;
+       ELSE substr(p_body, 1 + (p_format >> 4 & 268435455)::integer,
+         (p_format >> 32 & 268435455)::integer) END;
 
 -- The text of a body; NULL: it is bytes.
 CREATE OR REPLACE FUNCTION fairlead._text(p_format bigint, p_body bytea) RETURNS text
@@ -115,9 +116,10 @@ RETURN CASE WHEN p_format & 4 = 0 THEN 16777216 ELSE 134217728 END;
 -- Whether a body can have this format.
 CREATE OR REPLACE FUNCTION fairlead._is_format(p_format bigint, p_body bytea) RETURNS boolean
 LANGUAGE sql IMMUTABLE
-RETURN p_format IS NOT NULL AND p_format & 3 < 3 AND (p_format BETWEEN 0 AND 2
-         OR p_format & 4 > 0 AND p_format > 0 AND coalesce(
-           (p_format >> 4 & 268435455) + (p_format >> 32) <= octet_length(p_body), true));
+RETURN p_format IS NOT NULL AND p_format & 3 < 3 AND p_format >> 61 = 0
+         AND (p_format & ~(1::bigint << 60) BETWEEN 0 AND 2
+         OR p_format & 4 > 0 AND coalesce(
+           (p_format >> 4 & 268435455) + (p_format >> 32 & 268435455) <= octet_length(p_body), true));
 
 -- A queue as it is set; it is created with the defaults if it is not there.
 CREATE OR REPLACE FUNCTION fairlead._queue(p_name text, p_create boolean)

@@ -107,6 +107,11 @@ BEGIN
   SELECT p.cluster, p.destination, p.part, p.version
   FROM fairlead.messages m JOIN fairlead.published p ON p.queue = m.queue AND p.key = m.key
   WHERE m.id = ANY (p_ids) ORDER BY m.id;
+  INSERT INTO fairlead.acknowledgements (guaranteed, outcome, reason)
+  SELECT p.guaranteed, CASE WHEN d.id IS NULL THEN 'acknowledged' ELSE 'nack' END, d.reason
+  FROM fairlead.messages m JOIN fairlead.published p ON p.queue = m.queue AND p.key = m.key
+    LEFT JOIN fairlead.dead d ON d.id = abs(m.id)
+  WHERE m.id = ANY (p_ids) AND p.guaranteed IS NOT NULL ORDER BY m.id;
 END $$;
 
 -- What clusters need wait for no more.

@@ -75,6 +75,11 @@ BEGIN
     SELECT p.cluster, p.destination, p.part, p.version
     FROM fairlead.messages m JOIN fairlead.published p ON p.queue = m.queue AND p.key = m.key
     WHERE m.id = ANY (p_numbers) ORDER BY m.id;
+  INSERT INTO fairlead.acknowledgements (guaranteed, outcome, reason)
+    SELECT p.guaranteed, CASE WHEN d.id IS NULL THEN 'acknowledged' ELSE 'nack' END, d.reason
+    FROM fairlead.messages m JOIN fairlead.published p ON p.queue = m.queue AND p.key = m.key
+      LEFT JOIN fairlead.dead d ON d.id = abs(m.id)
+    WHERE m.id = ANY (p_numbers) AND p.guaranteed IS NOT NULL ORDER BY m.id;
   DELETE FROM fairlead.published WHERE (queue, key) IN (
     SELECT m.queue, m.key FROM fairlead.messages m WHERE m.id = ANY (p_numbers));
 END $$;

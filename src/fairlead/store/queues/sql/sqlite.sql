@@ -293,6 +293,13 @@ SELECT p.cluster, p.destination, p.part, p.version
 FROM fairlead_messages m JOIN fairlead_published p ON p.queue = m.queue AND p.key = m.key
 WHERE m.id IN (SELECT value FROM json_each(:ids)) ORDER BY m.id;
 
+-- acknowledge: the publishers of those that are guaranteed can be told; dead letters are no success
+INSERT INTO fairlead_acknowledgements (guaranteed, outcome, reason)
+SELECT p.guaranteed, CASE WHEN d.id IS NULL THEN 'acknowledged' ELSE 'nack' END, d.reason
+FROM fairlead_messages m JOIN fairlead_published p ON p.queue = m.queue AND p.key = m.key
+  LEFT JOIN fairlead_dead d ON d.id = abs(m.id)
+WHERE m.id IN (SELECT value FROM json_each(:ids)) AND p.guaranteed IS NOT NULL ORDER BY m.id;
+
 -- drop_published: their cluster waits for them no more
 DELETE FROM fairlead_published WHERE queue IN (
     SELECT queue FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids)))
@@ -302,3 +309,7 @@ DELETE FROM fairlead_published WHERE queue IN (
 
 -- sender_of: who sent a message
 SELECT actor FROM fairlead_journal WHERE id = :id AND kind = 'sent';
+
+-- as_sent: messages as they were sent
+SELECT id, expires, cost, type, format, body FROM fairlead_messages
+WHERE id IN (SELECT value FROM json_each(:ids));

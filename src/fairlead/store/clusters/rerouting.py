@@ -1,0 +1,158 @@
+"""Reroute: what waits for a subscriber that has failed goes to others, or its publisher is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from fairlead.balance.message import LOST, RELEASED
+from fairlead.balance.objects import Ref, repr_of
+from fairlead.balance.policies.smartsockets import SmartSocketsFailures
+from fairlead.balance.policies.smartsockets_objects import (
+    FAILURE,
+    SUBSCRIBER,
+    WARM,
+    is_warm,
+    there,
+)
+from fairlead.errors import ChangeError
+from fairlead.store.clusters.changing import Author, make_due
+from fairlead.store.clusters.choosing import Asked, Choices
+from fairlead.store.clusters.events import moment
+from fairlead.store.clusters.memory import Memory
+from fairlead.store.clusters.publishing import hand_over
+from fairlead.store.clusters.state import read_row
+from fairlead.store.clusters.subscribing import state_of
+from fairlead.store.clusters.subscription import Subscription
+from fairlead.store.database.port import Database
+from fairlead.store.journal.log import Log
+from fairlead.store.queues.bodies import REDELIVERED
+from fairlead.store.queues.outgoing import OutgoingMessage
+from fairlead.store.queues.settings import Queue, known_queue
+from fairlead.store.queues.settlement import RELEASE, Given, Settlement
+from fairlead.store.queues.settling import fence, settle
+from fairlead.store.queues.taking import Held
+
+HAS_FAILED: Final = "its receiver has failed"
+NOBODY_LEFT: Final = "its receiver has failed, and no other is left"
+
+
+class Departed(NamedTuple):
+    """A subscriber that gets nothing any more."""
+
+    queue: str
+    """In which messages may still wait for it."""
+    way: str
+    """What its failure means: `failure` or `success`."""
+
+
+class Guaranteed(NamedTuple):
+    """A guaranteed message, as it is known by a copy that waits."""
+
+    id: int
+    cluster: str
+    key: str
+    stream: str
+    sequence: int
+    said: str
+    copies: int
+    due: int | None
+    destination: int
+
+
+def departed(database: Database, wanted: Subscription, author: Author) -> Departed | None:
+    """A subscriber whose messages are to go to others; None: it is warm, they are kept for it.
+
+    Raises ChangeError where it is connected.
+    """
+    row = read_row(database, wanted.cluster, "lock_cluster")
+    time = moment(database, row, author.now)
+    if row.due is not None and row.due <= time:
+        make_due(database, wanted.cluster, time, author.actor)
+    found = state_of(database, wanted.cluster).objects.get(
+        Ref(SUBSCRIBER, wanted.name, wanted.subject)
+    )
+    if found is None:
+        return Departed(wanted.queue, FAILURE)
+    if there(found):
+        if is_warm(found):
+            return None
+        raise ChangeError(
+            f"cluster {wanted.cluster!r}: subject {repr_of(wanted.subject)}: found that the "
+            f"subscriber {repr_of(wanted.name)} is connected, allowed: one that has failed or left"
+        )
+    way = FAILURE if found.disconnect_mode == WARM else found.disconnect_mode
+    return Departed(found.queue or wanted.name, way)
+
+
+def reroute(
+    database: Database,
+    memory: Memory,
+    found: Departed,
+    held: Held,
+    given: Sequence[Given],
+    author: Author,
+) -> None:
+    """These messages of a group leave the queue of a subscriber; `held`: the group, as taken."""
+    queue = known_queue(database, found.queue, author.now)
+    fence(database, {held.id: held.token})
+    rerouting = _Rerouting(database, Choices(database, memory), queue, found.way, author)
+    log = Log(database, queue.name, queue.moment, author.actor)
+    ids = [each.number for each in given]
+    sent = {row[0]: row[1:] for row in database.run("as_sent", ids=ids)}
+    for each in given:
+        expires, cost, type_, format_, body = sent[each.number]
+        outgoing = OutgoingMessage(
+            *(held.group or None, None, each.key, type_, held.tenant, cost, None, expires),
+            *(format_ | REDELIVERED, bytes(body)),
+        )
+        detail = rerouting.end(outgoing)
+        log.add(
+            *("dropped",),
+            group=held.group,
+            key=each.key,
+            tenant=held.tenant,
+            cost=cost,
+            detail=detail,
+        )
+    database.run("drop_messages", ids=ids)
+    log.flush()
+    end = Settlement(RELEASE, held.id, held.token, held.group, [], reason=HAS_FAILED)
+    settle(database, queue, [end], author.actor)
+
+
+class _Rerouting(NamedTuple):
+    """What becomes of messages that wait in one queue."""
+
+    database: Database
+    choices: Choices
+    queue: Queue
+    way: str
+    author: Author
+
+    def end(self, outgoing: OutgoingMessage) -> str:
+        """What becomes of one, for the journal. `outgoing`: as it would be sent again."""
+        at = {"queue": self.queue.id, "key": outgoing.key}
+        rows = self.database.run("guaranteed", **at)
+        if not rows:
+            return f"{LOST}: {HAS_FAILED}"
+        known = Guaranteed(*rows[0])
+        self.database.run("unpublish", **at)
+        failures = SmartSocketsFailures(state_of(self.database, known.cluster))
+        outcome, reason = failures.fate(self.way, shared=known.copies > 1), HAS_FAILED
+        if outcome == RELEASED:
+            version, decision = self.choices.decide_again(self._asked(known), known.sequence)
+            if decision.copies:
+                asked = self._asked(known)
+                hand_over(self.database, version, decision, asked, outgoing, known.id)
+                return f"{RELEASED}: it goes to {decision.destination}"
+            outcome, reason = decision.outcome, NOBODY_LEFT
+        self.database.run(
+            "add_acknowledgement", guaranteed=known.id, outcome=outcome, reason=reason
+        )
+        return f"{outcome}: {reason}"
+
+    def _asked(self, known: Guaranteed) -> Asked:
+        said: dict[str, Any] = json.loads(known.said)
+        return Asked(known.cluster, said, self.author.now, self.author.actor, known.key)

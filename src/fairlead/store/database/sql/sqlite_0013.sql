@@ -1,0 +1,53 @@
+-- Version 13: guaranteed messages whose publishers are told what became of them, and that go to others
+-- where their receivers fail.
+
+-- Guaranteed messages that were published.
+CREATE TABLE fairlead_guaranteed (
+  id INTEGER PRIMARY KEY,                    -- the number of the event of their first decision
+  cluster INTEGER NOT NULL,
+  key TEXT NOT NULL,                         -- the message's id, where its publisher gave one
+  stream TEXT NOT NULL,
+  sequence INTEGER NOT NULL,
+  said TEXT NOT NULL,                        -- JSON: what decides who gets it, as it was when it was published
+  delivery TEXT NOT NULL,                    -- some, all
+  copies INTEGER NOT NULL,
+  at INTEGER NOT NULL,                       -- when it was published, or last found to be waited for
+  due INTEGER                                -- by when it is to be acknowledged; NULL: at any time
+) STRICT;
+CREATE INDEX fairlead_guaranteed_at ON fairlead_guaranteed (at);
+
+-- What became of their copies: a row is written for each, and none is changed.
+CREATE TABLE fairlead_acknowledgements (
+  id INTEGER PRIMARY KEY,
+  guaranteed INTEGER NOT NULL,
+  outcome TEXT NOT NULL,                     -- acknowledged, nack
+  reason TEXT
+) STRICT;
+CREATE INDEX fairlead_acknowledgements_guaranteed ON fairlead_acknowledgements (guaranteed);
+
+ALTER TABLE fairlead_published ADD COLUMN guaranteed INTEGER;
+CREATE INDEX fairlead_published_guaranteed ON fairlead_published (guaranteed) WHERE guaranteed IS NOT NULL;
+
+-- A body's format has a bit more: it was given to another receiver before.
+DROP VIEW fairlead_dead_letters;
+CREATE VIEW fairlead_dead_letters AS
+SELECT queue, number, id, in_group, tenant, priority, reason, attempt, died, cost, type,
+  CASE WHEN format & 3 > 0 THEN CAST(body AS TEXT) END AS body_text, body
+FROM (SELECT q.name AS queue, d.id AS number, d.key AS id, d.group_name AS in_group, d.tenant, d.priority,
+    d.reason, d.attempt, d.died / 1e6 AS died, d.cost, d.type, d.format,
+    CASE WHEN d.format & 4 = 0 THEN d.body
+      ELSE substr(d.body, 1 + (d.format >> 4 & 268435455), d.format >> 32 & 268435455) END AS body
+  FROM fairlead_queues q CROSS JOIN fairlead_dead d ON d.queue = q.id);
+
+DROP VIEW fairlead_delayed_messages;
+CREATE VIEW fairlead_delayed_messages AS
+SELECT queue, id, in_group, tenant, priority, due, expires, cost, type,
+  CASE WHEN format & 3 > 0 THEN CAST(body AS TEXT) END AS body_text, body
+FROM (SELECT q.name AS queue, d.key AS id, d.group_name AS in_group, d.tenant, d.priority, d.due / 1e6 AS due,
+    d.expires / 1e6 AS expires, d.cost, d.type, d.format,
+    CASE WHEN d.format & 4 = 0 THEN d.body
+      ELSE substr(d.body, 1 + (d.format >> 4 & 268435455), d.format >> 32 & 268435455) END AS body
+  FROM fairlead_queues q CROSS JOIN fairlead_delayed d ON d.queue = q.id
+  WHERE NOT (d.conversation IS NOT NULL AND d.type = 'Error'));  -- the end of a lifetime
+
+UPDATE fairlead_schema SET version = 13;
