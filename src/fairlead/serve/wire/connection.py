@@ -12,7 +12,7 @@ from fairlead.serve.wire import records as r
 from fairlead.serve.wire.deliveries import say_outcome
 from fairlead.serve.wire.engine import Engine
 from fairlead.serve.wire.known import Settings
-from fairlead.serve.wire.proton import FFI, LIB, address, put, set_condition
+from fairlead.serve.wire.proton import FFI, LIB, put, set_condition
 
 __all__ = ["Connection", "Settings"]
 
@@ -104,24 +104,17 @@ class Connection(Engine):
         self._speak()
         if settled:
             return 0
-        self._remember(known, number, delivery)
-        self._sizes[number] = len(sections)
-        self._given += len(sections)
+        self._remember(known, number, delivery, len(sections))
         return number
 
     def settle(self, delivery: int, outcome: r.Outcome) -> None:
         """Say what became of a message, and forget it. One that is not known is left alone."""
-        pointer = self._deliveries.pop(delivery, None)
-        if pointer is None:
+        found = self._forget_delivery(delivery)
+        if found is None:
             return
-        self._numbers.pop(address(pointer), None)
-        size = self._sizes.pop(delivery, None)
-        self._given -= size or 0
-        if size is None:  # it came, and is answered
+        pointer, sent = found
+        if sent is None:  # it came, and is answered
             self._traffic.answered[outcome.kind] += 1
-        known = self._links.get(address(LIB.pn_delivery_link(pointer)))
-        if known is not None:
-            known.deliveries.discard(delivery)
         if outcome.kind:
             say_outcome(pointer, outcome)
         LIB.pn_delivery_settle(pointer)
@@ -129,7 +122,7 @@ class Connection(Engine):
 
     def say(self, delivery: int, outcome: r.Outcome) -> None:
         """Say what became of a message for now; it is settled later."""
-        pointer = self._deliveries.get(delivery)
-        if pointer is not None:
-            say_outcome(pointer, outcome)
+        found = self._deliveries.get(delivery)
+        if found is not None:
+            say_outcome(found[0], outcome)
             self._speak()

@@ -18,6 +18,7 @@ from fairlead.serve.wire.proton import (
     NULL,
     address,
     check,
+    room,
     set_condition,
     text,
     value_of,
@@ -47,12 +48,11 @@ class Engine:
         self._links: dict[int, Known] = {}
         """Address of the engine's link → it."""
         self._by_number: dict[int, Known] = {}
-        self._deliveries: dict[int, Any] = {}
-        """Number → the engine's delivery, until it is settled."""
+        self._deliveries: dict[int, tuple[Any, Known, int | None]] = {}
+        """Number → the engine's delivery, until it is settled, its link, and how many bytes were
+        sent; None: it came."""
         self._numbers: dict[int, int] = {}
-        """Address of the engine's delivery → its number."""
-        self._sizes: dict[int, int] = {}
-        """Number → bytes of a message that was sent, until it is settled."""
+        """Address of the engine's delivery → the number of a message that was sent."""
         self.pending = 0
         """Bytes of the peer's that wait for the store; who asks the store counts them."""
         self.blocked = False
@@ -66,7 +66,6 @@ class Engine:
         """Sessions."""
         self._next = 0
         self._over = False
-        self._buffer = FFI.new("char[]", CHUNK)
         self._acts: dict[int, Callable[[Any], None]] = {
             LIB.PN_CONNECTION_REMOTE_OPEN: self._opened,
             LIB.PN_CONNECTION_REMOTE_CLOSE: self._closed,
@@ -143,13 +142,14 @@ class Engine:
 
     def output(self) -> bytes:
         """What is to be sent to the peer."""
-        transport, buffer = self._transport, self._buffer
+        transport = self._transport
         self._quiet = True
         if transport is None:
             return b""
         pieces = []
         while (pending := LIB.pn_transport_pending(transport)) > 0:
-            size = LIB.pn_transport_peek(transport, buffer, min(pending, CHUNK))
+            buffer = room(pending)
+            size = LIB.pn_transport_peek(transport, buffer, pending)
             if size <= 0:
                 break
             pieces.append(FFI.buffer(buffer, size)[:])
@@ -308,7 +308,7 @@ class Engine:
         if number is None or not (settled or outcome.kind or outcome.transaction is not None):
             return
         if settled and outcome.transaction is None:
-            self._forget_delivery(known, number)
+            self._forget_delivery(number)
             LIB.pn_delivery_settle(pointer)
         self._traffic.settled[outcome.kind] += 1
         self._events.append(r.Disposed(known.link, number, outcome, settled))
@@ -323,7 +323,7 @@ class Engine:
             self._events.append(r.Aborted(known.link))
             return
         while (size := LIB.pn_delivery_pending(pointer)) > 0:
-            buffer = self._buffer if size <= CHUNK else FFI.new("char[]", size)
+            buffer = room(size)
             found = LIB.pn_link_recv(link, buffer, size)
             if found <= 0:
                 break
@@ -347,7 +347,7 @@ class Engine:
         else:
             self._next += 1
             number = self._next
-            self._remember(known, number, pointer)
+            self._remember(known, number, pointer, None)
         self._events.append(r.Delivered(known.link, number, sections, transaction))
 
     def _drop(self, known: Known, pointer: Any) -> None:  # noqa: ANN401
@@ -361,21 +361,28 @@ class Engine:
 
     # -------- what is known
 
-    def _remember(self, known: Known, number: int, pointer: Any) -> None:  # noqa: ANN401
-        self._deliveries[number] = pointer
-        self._numbers[address(pointer)] = number
+    def _remember(self, known: Known, number: int, pointer: Any, sent: int | None) -> None:  # noqa: ANN401
+        self._deliveries[number] = pointer, known, sent
         known.deliveries.add(number)
+        if sent is not None:
+            self._numbers[address(pointer)] = number
+            self._given += sent
 
-    def _forget_delivery(self, known: Known, number: int) -> None:
-        pointer = self._deliveries.pop(number, None)
-        self._given -= self._sizes.pop(number, 0)
+    def _forget_delivery(self, number: int) -> tuple[Any, int | None] | None:
+        """The engine's, and how many bytes were sent; None: it is not known, or not any more."""
+        found = self._deliveries.pop(number, None)
+        if found is None:
+            return None
+        pointer, known, sent = found
         known.deliveries.discard(number)
-        if pointer is not None:
+        if sent is not None:
             self._numbers.pop(address(pointer), None)
+            self._given -= sent
+        return pointer, sent
 
     def _forget_deliveries(self, known: Known) -> None:
         for number in [*known.deliveries]:
-            self._forget_delivery(known, number)
+            self._forget_delivery(number)
 
     def _forget(self, known: Known) -> None:
         self._forget_deliveries(known)

@@ -21,6 +21,7 @@ except ImportError:  # `check` says so where it is needed
 FFI: Final[Any] = _ffi
 LIB: Final[Any] = _lib
 NULL: Final[Any] = _ffi and _ffi.NULL
+_room: Final[Any] = _ffi and _ffi.new_allocator(should_clear_after_alloc=False)
 
 
 def check() -> None:
@@ -35,6 +36,11 @@ def check() -> None:
         raise EnvironmentProblem(
             f"serve: found python-qpid-proton {found}, allowed: {VERSION}, whose engine is known"
         )
+
+
+def room(size: int) -> Any:  # noqa: ANN401
+    """For so many bytes of proton's; what is in it at first is anything."""
+    return _room("char[]", size)
 
 
 def address(pointer: Any) -> int:  # noqa: ANN401 - of proton's
@@ -57,7 +63,7 @@ def raw_of(data: Any) -> bytes:  # noqa: ANN401
     size = 0 if data == NULL else LIB.pn_data_encoded_size(data)
     if size <= 0:
         return b""
-    buffer = FFI.new("char[]", size)
+    buffer = room(size)
     found = LIB.pn_data_encode(data, buffer, size)
     return bytes(FFI.buffer(buffer, found)) if found > 0 else b""
 
