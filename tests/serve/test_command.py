@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,38 +11,10 @@ from typing import Any
 
 import pytest
 from proton import Message, ProtonException
-from proton.utils import BlockingConnection
 
 from fairlead import Store
+from tests.serve.running import COMMAND, Running
 from tests.stores import made_url
-
-COMMAND = [sys.executable, "-c", "from fairlead.cli import main; main()", "serve"]
-
-
-class Running:
-    """A server that runs."""
-
-    def __init__(self, url: str, *options: str) -> None:
-        self.process = subprocess.Popen(
-            [*COMMAND, "--store", url, *options, "--listen", "amqp://127.0.0.1:0"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        self.url = line.removeprefix("listening: amqp://").rstrip()
-
-    def connect(self) -> Any:
-        return BlockingConnection(self.url, timeout=20, allowed_mechs="ANONYMOUS")
-
-    def end(self, number: int = signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        return self.wait()
-
-    def wait(self) -> int:
-        self.process.communicate(timeout=30)
-        return self.process.returncode
 
 
 @pytest.fixture
@@ -132,36 +103,3 @@ def test_what_a_killed_server_had_is_given_by_another_one(
         receiver.accept()
     assert found == [(0, 1), (1, 1), (2, 1)]
     connection.close()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_killed_again_and_again_nothing_is_lost(run: Callable[..., Running], kind: str) -> None:
-    url = made_url(kind)
-    with Store.open(url) as store:
-        store.set_limits("orders", max_failures=None)  # each kill is a failure
-    accepted, got = set(), []
-    for turn in range(50):
-        server = run(url)
-        connection = server.connect()
-        sender = connection.create_sender("orders")
-        receiver = connection.create_receiver("orders", credit=10)
-        for n in range(turn % 7 + 5):
-            body = f"{turn}-{n}"
-            sender.send(Message(body, id=body, group_id=f"g{n % 3}"))
-            accepted.add(body)
-            if n % 2:
-                message = receiver.receive(timeout=20)
-                got.append((message.body, message.delivery_count))
-                receiver.accept()
-        server.end(signal.SIGKILL)
-        gone(connection)
-    with Store.open(url) as store:
-        rest = []
-        while (work := store.take("orders", wait=1)) is not None:
-            with work:
-                rest += [message.body for message in work]
-    assert {body for body, _ in got} | set(rest) == accepted
-    again = [body for body, count in got if not count]
-    assert len(again) == len(set(again))

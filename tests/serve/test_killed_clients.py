@@ -78,6 +78,11 @@ def hold(kind: str, kills: int) -> None:
         first = [line.split()[0] for line in lines if line.endswith(" 0")]
         assert len(first) == len(set(first))
         assert {line.split()[0] for line in lines} | rest == set(map(str, range(sent)))
+        for group in range(5):
+            seen = [
+                n for n in dict.fromkeys(int(line.split()[0]) for line in lines) if n % 5 == group
+            ]
+            assert seen == sorted(seen)
         assert store.check() == []
 
 
@@ -89,4 +94,4 @@ def test_nothing_is_lost_and_what_comes_again_is_marked() -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_hundred_times(kind: str) -> None:
-    hold(kind, 50)
+    hold(kind, 100)

@@ -1,0 +1,51 @@
+"""Servers in processes of their own."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from proton.utils import BlockingConnection
+
+COMMAND = [sys.executable, "-c", "from fairlead.cli import main; main()", "serve"]
+
+
+class Running:
+    """A server that runs."""
+
+    def __init__(self, url: str, *options: str, port: int = 0, log: Path | None = None) -> None:
+        """`log`: a file to which what it says is added; None: nobody reads that."""
+        errors: Any = subprocess.PIPE if log is None else log.open("a", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [*COMMAND, "--store", url, *options, "--listen", f"amqp://127.0.0.1:{port}"],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        if log is not None:
+            errors.close()
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        self.url = line.removeprefix("listening: amqp://").rstrip()
+
+    def connect(self) -> Any:
+        return BlockingConnection(self.url, timeout=20, allowed_mechs="ANONYMOUS")
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self) -> int:
+        self.process.communicate(timeout=30)
+        return self.process.returncode
+
+
+def free_port() -> int:
+    """One that nobody listens at just now."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
