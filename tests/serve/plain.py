@@ -6,10 +6,12 @@ import random
 from collections import defaultdict
 from typing import Any
 
-from fairlead.errors import UserError
+from fairlead.errors import StoreError, UserError
 from fairlead.serve import message as messages
 from fairlead.serve.codec import Described, ULong, encode
 from fairlead.serve.executor import Executor
+from fairlead.serve.node.calls import Call, More, Take, Write
+from fairlead.serve.node.ledger import Ledger
 from fairlead.serve.node.links import Peer
 from fairlead.serve.node.node import Node
 from fairlead.serve.node.transactions import DECLARE, DISCHARGE
@@ -18,6 +20,7 @@ from fairlead.store.store import Store
 
 QUEUE = "orders"
 VALUE = b"\x00\x53\x77"
+GONE = StoreError("the database is gone")
 
 
 class PlainWire:
@@ -84,7 +87,10 @@ class World:
     what is done never comes again; what comes again is marked.
     """
 
-    def __init__(self, store: Store, seed: int) -> None:
+    def __init__(self, store: Store, seed: int, *, faults: bool = False, groups: int = 5) -> None:
+        """`faults`: whether the database is gone now and then."""
+        self.names = [f"g{k}" for k in range(groups)]
+        self.faults = faults
         self.random = random.Random(seed)  # noqa: S311
         self.node = Node(one_writer=bool(seed % 2))
         self.executor = Executor(store, 60.0)
@@ -95,6 +101,9 @@ class World:
         """Message → its group; "" for one without."""
         self.accepted: set[int] = set()
         """By the store, from their senders."""
+        self.when: dict[int, int] = {}
+        """After how many calls the store had it."""
+        self.executed = 0
         self.finished: set[int] = set()
         self.unsure: set[int] = set()
         """Settled, but a lost connection may have carried that away."""
@@ -106,7 +115,7 @@ class World:
         self.discharges: dict[tuple[int, int], list[int]] = {}
         """What a transaction has sent, until its end is answered."""
         self.last = 0
-        self.calls: list[Any] = []
+        self.calls: list[Call] = []
         self.drained_links: set[int] = set()
 
     # -------- what the node does
@@ -121,7 +130,9 @@ class World:
         assert number not in self.seen or marked, f"{number} comes again"
         assert all(number not in each.has.values() for each in self.receivers.values())
         if group:
-            before = {n for n, g in self.groups.items() if g == group and n < number}
+            before = {
+                n for n in self.accepted if self.groups[n] == group and self.is_before(n, number)
+            }
             mine = set(receiver.has.values())
             left = (before & self.accepted) - self.finished - self.unsure - mine
             assert not left, f"{number} before {left}"
@@ -135,6 +146,14 @@ class World:
             self.finished.add(number)
         else:
             receiver.has[delivery] = number
+
+    def store_has(self, *numbers: int) -> None:
+        self.accepted.update(numbers)
+        self.when.update(dict.fromkeys(numbers, self.executed))
+
+    def is_before(self, one: int, other: int) -> bool:
+        """Whether a message was stored before another: a transaction may have had to wait."""
+        return (self.when[one], one) < (self.when.get(other, self.executed), other)
 
     def drained(self, link: r.Link) -> None:
         self.drained_links.add(link.number)
@@ -174,7 +193,9 @@ class World:
         """Send a message; its number."""
         self.last += 1
         number = self.last
-        group = self.groups[number] = self.random.choice(["", "", "a", "b", "c", "d", "e"])
+        group = self.groups[number] = self.random.choice(
+            ["", "", *self.random.choices(self.names, k=5)]
+        )
         wire: Any = peer.wire
         wire.credits[link.number] -= 1
         properties = [f"m{number}", *[None] * 9, group or None]
@@ -280,14 +301,40 @@ class World:
             if not self.calls:
                 return
             most -= 1
+            self.executed += 1
             call = self.calls.pop(self.random.randrange(len(self.calls)))
             result, failed = None, None
+            is_gone = self.faults and self._can_miss(call) and not self.random.randrange(4)
             try:
+                if is_gone and (self._is_to_hear(call) or self.random.randrange(2)):
+                    raise GONE
                 result = self.executor.execute(call)
+                if is_gone:
+                    raise GONE  # it is done, and nobody hears of it
             except UserError as error:
                 failed = error
             self.node.done(call, result, failed, self.now)
             self.take_answers()
+
+    def _can_miss(self, call: Call) -> bool:
+        """Whether the database may be gone for a call: not where a sender is to be told."""
+        if isinstance(call, Write):
+            return all(unit.ends and not unit.sends for unit in call.units)
+        return isinstance(call, Take | More)
+
+    def _is_to_hear(self, call: Call) -> bool:
+        """Whether all is to be heard of that is done: what was taken, and ends of transactions."""
+        if isinstance(call, Write):
+            ledgers = [isinstance(unit.owner[-1], Ledger) for unit in call.units]
+            return any(ledgers) or bool(call.takes)
+        return isinstance(call, Take)
+
+    def later(self) -> None:
+        """What could not be stored before is told again."""
+        self.work()
+        self.now += 2
+        self.node.tick(self.now)
+        self.work()
 
     def take_answers(self) -> None:
         for peer, *_ in self.transactors:
@@ -295,14 +342,14 @@ class World:
             for number, outcome in said.said:
                 if (id(said), number) in self.discharges:
                     assert outcome.kind == r.ACCEPTED, outcome
-                    self.accepted |= set(self.discharges.pop((id(said), number)))
+                    self.store_has(*self.discharges.pop((id(said), number)))
             said.said.clear()
         for peer, _ in self.senders:
             wire: Any = peer.wire
             for number, outcome in wire.said:
                 assert outcome.kind == r.ACCEPTED, outcome
                 if self.pending.pop((id(wire), number), None) is not None:
-                    self.accepted.add(number)
+                    self.store_has(number)
             wire.said.clear()
 
     def step(self) -> None:
@@ -327,7 +374,8 @@ class World:
 
     def finish(self) -> None:
         """Everybody who is there leaves; one receiver gets the rest."""
-        self.work()
+        self.faults = False
+        self.later()
         for receiver in [*self.receivers.values()]:
             self.end(receiver, orderly=True)
         self.work()

@@ -12,10 +12,10 @@ from fairlead.serve.wire import records as r
 from tests.serve.plain import QUEUE, World
 
 
-def run(folder: Path, seed: int, messages: int) -> World:
+def run(folder: Path, seed: int, messages: int, **more: Any) -> World:
     with Store.open(f"sqlite:///{folder}/{seed}.db") as store:
         store.set_limits(QUEUE, max_failures=None)
-        world = World(store, seed)
+        world = World(store, seed, **more)
         for _ in range(3):
             peer = world.connect()
             world.senders.append((peer, world.link(peer, sends=False)))
@@ -38,6 +38,12 @@ def run(folder: Path, seed: int, messages: int) -> World:
 @pytest.mark.parametrize("seed", range(6))
 def test_nothing_is_lost_and_groups_keep_their_order(tmp_path: Path, seed: int) -> None:
     world = run(tmp_path, seed, 120)
+    assert world.seen == world.finished
+
+
+@pytest.mark.parametrize("seed", range(6, 10))
+def test_so_it_is_while_the_database_is_gone_now_and_then(tmp_path: Path, seed: int) -> None:
+    world = run(tmp_path, seed, 120, faults=True)
     assert world.seen == world.finished
 
 
@@ -73,4 +79,4 @@ def test_a_transaction_is_refused_of_which_a_message_went_back(tmp_path: Path) -
 @pytest.mark.timeout(3600)
 def test_many_messages_are_none_the_less_in_order(tmp_path: Path) -> None:
     for seed in range(100, 120):
-        run(tmp_path, seed, 5000)
+        run(tmp_path, seed, 5000, faults=seed >= 110, groups=5 if seed % 4 < 2 else 50)

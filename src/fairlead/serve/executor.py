@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from fairlead.errors import MessageError, UserError
+from fairlead.errors import MessageError, StoreError, UserError
 from fairlead.serve import message as messages
 from fairlead.serve.node.browsing import MOST
 from fairlead.serve.node.calls import (
@@ -104,13 +104,26 @@ class Executor:
 
     def write(self, units: list[Unit]) -> list[Exception | None]:
         """Do units in one transaction; where one is refused, in several."""
+        return self._in_parts(units, {})
+
+    def _in_parts(self, units: list[Unit], missed: dict[int, StoreError]) -> list[Exception | None]:
+        """`missed`: work of which something could not be stored; nor is what follows of it, then.
+
+        So what is said of it is stored in its order, though the database may be back meanwhile.
+        """
         try:
+            for token in missed and (token for unit in units for token in unit.tokens):
+                if token in missed:
+                    raise missed[token]
             self._write(units)
         except UserError as error:
             if len(units) == 1:
+                if isinstance(error, StoreError):
+                    missed.update(dict.fromkeys(units[0].tokens, error))
                 return [error]
             half = len(units) // 2
-            return [*self.write(units[:half]), *self.write(units[half:])]
+            first = self._in_parts(units[:half], missed)
+            return [*first, *self._in_parts(units[half:], missed)]
         return [None] * len(units)
 
     def _write(self, units: list[Unit], takes: Sequence[Take] = ()) -> list[list[Held] | Exception]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from msgspec import Struct
@@ -65,6 +65,11 @@ class Unit(Struct, eq=False):
     """For whoever asked."""
     size: int = 0
     """Bytes of its messages."""
+
+    @property
+    def tokens(self) -> Iterator[int]:
+        """Those of the work that it settles."""
+        return (each.end.token for each in self.ends)
 
 
 class Take(Struct, eq=False):

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from fairlead.errors import StoreError
 from fairlead.serve import message as messages
 from fairlead.serve.message import Facts
 from fairlead.serve.node.calls import Call, Ending, More, Take, Unit
@@ -285,7 +286,10 @@ class Desk:
         holding.asked = False
         if holding.over:
             return
-        holding.lost = holding.lost or error is not None
+        if isinstance(error, StoreError):  # the database is gone for a moment: the group is ours
+            receiver.late.append(holding)
+        elif error is not None:
+            holding.lost = True
         holding.more(found)
         receiver.ready.append(holding)
         self.serve(receiver)

@@ -28,7 +28,12 @@ class Units:
         self._waiting: deque[Unit] = deque()
         self._takes: list[Take] = []
         self._writing = False
-        self._later: list[tuple[float, Unit]] = []
+        self._later: list[Unit] = []
+        """What the store could not take, in its order."""
+        self._behind: set[int] = set()
+        """Tokens of work of which something is to be told later: so is all that is told of it."""
+        self._again = 0.0
+        """When the store is told again."""
 
     @property
     def busy(self) -> bool:
@@ -47,22 +52,30 @@ class Units:
         """What the store is to do now."""
         if self._writing or not (self._waiting or self._takes):
             return None
-        self._writing = True
         found: list[Unit] = []
         size = 0
         while self._waiting and len(found) < MOST and size < MOST_BYTES:
             unit = self._waiting.popleft()
+            if self._behind and not self._behind.isdisjoint(unit.tokens):
+                self._put_off(unit)
+                continue
             found.append(unit)
             size += unit.size
         takes, self._takes = self._takes, []
-        return Write(found, takes)
+        self._writing = bool(found or takes)
+        return Write(found, takes) if self._writing else None
+
+    def _put_off(self, unit: Unit) -> None:
+        self._later.append(unit)
+        self._behind.update(unit.tokens)
 
     def written(self, call: Write, results: Sequence[Exception | None], now: float) -> None:
         """What the store said to a write, of each unit."""
         self._writing = False
         for unit, refused in zip(call.units, results, strict=True):
             if unit.ends and not unit.sends and isinstance(refused, StoreError):
-                self._later.append((now + RETRY, unit))  # a receiver has said so, and goes on
+                self._put_off(unit)  # a receiver has said so, and goes on
+                self._again = now + RETRY
                 continue
             unit.done(unit, refused)
             if refused is None:
@@ -70,9 +83,7 @@ class Units:
 
     def tick(self, now: float) -> None:
         """Time passes: tell the store again."""
-        again, self._later = self._later, []
-        for at, unit in again:
-            if at <= now:
-                self._waiting.append(unit)
-            else:
-                self._later.append((at, unit))
+        if self._later and now >= self._again and not self._writing:
+            self._waiting.extendleft(reversed(self._later))
+            self._later.clear()
+            self._behind.clear()
