@@ -246,6 +246,11 @@ class Desk:
         room = AT_ONCE / self._bytes
         self._ask(Take(self.queue, max(1, min(int(min(wanted, room) / self._size), MOST))))
 
+    def coming(self) -> None:
+        """Something is about to be stored, and can be taken in the same transaction."""
+        self._again = True
+        self.look()
+
     def arrived(self) -> None:
         """Something may have come."""
         self._again = True

@@ -126,6 +126,9 @@ class Node(Links):
     def calls(self) -> list[Call]:
         """What the store is to be asked now; each is answered by `done`."""
         found, self._calls = self._calls, []
+        if self._one_writer:
+            for queue in self._units.destinations & self._desks.keys():
+                self._desks[queue].coming()
         if (write := self._units.next()) is not None:
             found.append(write)
         return found

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Final
 
 from fairlead.errors import StoreError
-from fairlead.serve.node.calls import Take, Unit, Write
+from fairlead.serve.node.calls import QUEUE, Take, Unit, Write
 
 MOST: Final = 1000
 """So many are done in one transaction."""
@@ -47,6 +48,14 @@ class Units:
     def take(self, call: Take) -> None:
         """Take in the next transaction, after what is stored in it."""
         self._takes.append(call)
+
+    @property
+    def destinations(self) -> set[str]:
+        """The queues to which messages are sent that are to be stored now; none if others are."""
+        if self._writing:
+            return set()
+        first = islice(self._waiting, MOST)
+        return {send.to for unit in first for send in unit.sends if send.kind == QUEUE}
 
     def next(self) -> Write | None:
         """What the store is to do now."""
