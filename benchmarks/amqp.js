@@ -1,25 +1,33 @@
 // A client with rhea, as its users write it: sends, receives, or does one after the other.
 const rhea = require(process.argv[2]);
-const [port, count, window, what] = [...process.argv.slice(3, 6).map(Number), process.argv[6]];
+const [port, count, window] = process.argv.slice(3, 6).map(Number);
+const [what, address] = process.argv.slice(6);
 const container = rhea.create_container();
 const connection = container.connect({ host: "127.0.0.1", port, reconnect: false });
-const body = rhea.message.data_section(Buffer.alloc(256, "x"));
+const message = { durable: true, body: rhea.message.data_section(Buffer.alloc(256, "x")) };
 let began;
+let used;
+
+function start() {
+  used = used || process.cpuUsage();
+  began = began || process.hrtime.bigint();
+}
 
 function done(found) {
   const seconds = Number(process.hrtime.bigint() - began) / 1e9;
-  console.log(JSON.stringify({ seconds, ...found }));
+  const { user, system } = process.cpuUsage(used);
+  console.log(JSON.stringify({ seconds, cpu: (user + system) / 1e6, ...found }));
   connection.close();
 }
 
 function send() {
   let sent = 0;
   let accepted = 0;
-  const sender = connection.open_sender("orders");
+  const sender = connection.open_sender(address);
   const pump = () => {
-    began = began || process.hrtime.bigint();
+    start();
     while (sender.sendable() && sent < count && sent - accepted < window) {
-      sender.send({ body });
+      sender.send(message);
       sent++;
     }
   };
@@ -29,9 +37,9 @@ function send() {
 
 function receive() {
   let received = 0;
-  const receiver = connection.open_receiver({ source: "orders", credit_window: window, autoaccept: false });
+  const receiver = connection.open_receiver({ source: address, credit_window: window, autoaccept: false });
   receiver.on("message", ({ delivery }) => {
-    began = began || process.hrtime.bigint();
+    start();
     delivery.accept();
     if (++received === count) done();
   });
@@ -40,13 +48,13 @@ function receive() {
 function turns() {  // one message at a time: from its sending to its receiver
   const waits = [];
   let at;
-  const sender = connection.open_sender("turns");
+  const sender = connection.open_sender(address);
   const next = () => {
-    began = began || process.hrtime.bigint();
+    start();
     at = process.hrtime.bigint();
-    sender.send({ body });
+    sender.send(message);
   };
-  connection.open_receiver({ source: "turns", credit_window: 10, autoaccept: false }).on("message", ({ delivery }) => {
+  connection.open_receiver({ source: address, credit_window: 10, autoaccept: false }).on("message", ({ delivery }) => {
     waits.push(Number(process.hrtime.bigint() - at) / 1e6);
     delivery.accept();
     if (waits.length < count) return next();

@@ -1,12 +1,14 @@
 """u: a store over AMQP 1.0, with an unchanged client (rhea), beside the store used directly.
 
-The server and the client are processes of their own; the client confirms each message. The store is
-as durable as ever: SQLite with synchronous FULL, PostgreSQL with fsync. Node and npm are needed.
+And beside RabbitMQ, where it is installed, with persistent messages on a durable queue. The servers
+and the client are processes of their own; the client confirms each message. The store is as durable
+as ever: SQLite with synchronous FULL, PostgreSQL with fsync. Node and npm are needed.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -17,21 +19,84 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import psutil
 
+from benchmarks.rabbitmq import address, rabbitmq
 from benchmarks.stores import server
-from benchmarks.timing import Line, medians
+from benchmarks.timing import Line
 from fairlead import Store
 
-RHEA = "rhea@3.0.5"
-CLIENT = Path(__file__).with_name("amqp.js")
+RHEA: Final = "rhea@3.0.5"
+CLIENT: Final = Path(__file__).with_name("amqp.js")
 MESSAGES = 20_000
 TURNS = 500
 IDLE = 1_000
-BODY = b"x" * 256
-TOGETHER = 100
+BODY: Final = b"x" * 256
+TOGETHER: Final = 100
+WINDOWS: Final = (100, 1000)
+ORDERS, ONE = "orders", "turns"
+"""Queues: for many messages, and for one at a time."""
+SYNCS: Final = 300
+Took = dict[str, dict[str, float]]
+"""What was done (send, receive) → seconds, and of which processes' CPU."""
+
+
+class Bench:
+    """Where it runs, and what every measurement needs."""
+
+    def __init__(self, folder: Path, rabbit: int | None) -> None:
+        """`rabbit`: RabbitMQ's port; None: it is not installed."""
+        self.folder, self.rabbit = folder, rabbit
+
+    def client(
+        self, port: int, what: str, messages: int, window: int, at: str = ORDERS
+    ) -> dict[str, float]:
+        """What the client says: seconds, and seconds of CPU."""
+        line = self.command(port, what, messages, window, at)
+        said = subprocess.run(line, check=True, stdout=subprocess.PIPE, text=True)
+        found: dict[str, float] = json.loads(said.stdout)
+        return found
+
+    def command(self, port: int, what: str, messages: int, window: int, at: str) -> list[str]:
+        """The client's."""
+        rhea = self.folder / "node_modules/rhea"
+        given = (CLIENT, rhea, port, messages, window, what, at)
+        return [shutil.which("node") or "node", *map(str, given)]
+
+    def over_amqp(self, url: str, window: int) -> Took:
+        """Through `fairlead serve`."""
+        found: Took = {}
+        with serving(url) as (port, process):
+            for what in ("send", "receive"):
+                before = sum(process.cpu_times()[:2])
+                found[what] = self.client(port, what, MESSAGES, window)
+                found[what]["server"] = sum(process.cpu_times()[:2]) - before
+        return found
+
+    def over_rabbitmq(self, port: int, window: int) -> Took:
+        """Through RabbitMQ."""
+        return {
+            what: self.client(port, what, MESSAGES, window, address(ORDERS))
+            for what in ("send", "receive")
+        }
+
+    @contextmanager
+    def idle(self, port: int) -> Iterator[None]:
+        """Connections that say nothing."""
+        process = subprocess.Popen(
+            self.command(port, "idle", IDLE, 1, ORDERS),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.5)
+        try:
+            yield
+        finally:
+            process.communicate()
 
 
 def part_u(runs: int) -> list[Line]:
@@ -46,66 +111,112 @@ def part_u(runs: int) -> list[Line]:
         folder = Path(name)
         install = [npm, "install", "--silent", "--prefix", name, RHEA]
         subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
-        with server(folder / "pg") as made:
+        print(f"    the disk: {_syncs(folder):,.0f} fdatasync/s", flush=True)
+        with (
+            server(folder / "pg") as made,
+            rabbitmq(folder / "rabbit", (ORDERS, ONE)) as port,
+        ):
+            if port is None:
+                print("    u: found no RabbitMQ (apt-get install rabbitmq-server): without it")
+            bench = Bench(folder, port)
             urls: dict[str, Callable[[], str]] = {
                 "SQLite": lambda: f"sqlite:///{folder}/{next(numbers)}.db",
                 "PostgreSQL": lambda: made(f"u{next(numbers)}"),
             }
             for database, url in urls.items():
-                lines += _on(folder / "node_modules/rhea", database, url, runs)
+                for window in WINDOWS:
+                    lines += _beside(bench, database, url, window, runs)
+                lines.append(_crowded(bench, database, url()))
     return lines
 
 
-def _on(rhea: Path, database: str, url: Callable[[], str], runs: int) -> list[Line]:
-    lines = []
-    for window in (100, 1000):
-        times = [_over(rhea, url(), window) for _ in range(runs)]
-        found = {what: statistics.median(each[what] for each in times) for what in times[0]}
-        direct = medians({"store": lambda: _directly(url())}, runs)["store"]
-        both = found["send"] + found["receive"]
-        note = " ".join(f"{what} {MESSAGES / found[what]:,.0f}/s" for what in found)
-        what = f"{database}: the store, {TOGETHER} at a time"
-        lines.append(Line("u", what, f"AMQP, {window} in flight", direct / both, ">= 0.8", note))
-    with _serving(url()) as (port, process):
-        turns = _client(rhea, port, TURNS, 1, "turns")
-        note = f"p50 {turns['p50']:.1f} ms, p99 {turns['p99']:.1f} ms"
-        before = psutil.Process(process.pid).memory_info().rss
-        alone = _client(rhea, port, MESSAGES, 100, "send")["seconds"]
-        with _idle(rhea, port):
-            each = (psutil.Process(process.pid).memory_info().rss - before) / IDLE / 1024
-            crowded = _client(rhea, port, MESSAGES, 100, "send")["seconds"]
-    lines.append(
-        Line(
-            *("u", f"{database}: send with {IDLE:,} idle connections", "send alone"),
-            alone / crowded,
-            ">= 0.9",
-            f"{each:.0f} KiB a connection; one message end to end {note}",
-        )
-    )
-    return lines
-
-
-def _over(rhea: Path, url: str, window: int) -> dict[str, float]:
-    """Seconds to send, and to receive, over AMQP."""
-    with _serving(url) as (port, _):
-        return {
-            what: _client(rhea, port, MESSAGES, window, what)["seconds"]
-            for what in ("send", "receive")
+def _beside(
+    bench: Bench, database: str, url: Callable[[], str], window: int, runs: int
+) -> list[Line]:
+    """All contenders in turn."""
+    contenders: dict[str, Callable[[], Took]] = {
+        "AMQP": lambda: bench.over_amqp(url(), window),
+        "the store": lambda: _directly(url()),
+    }
+    if (port := bench.rabbit) is not None:
+        contenders["RabbitMQ"] = lambda: bench.over_rabbitmq(port, window)
+    every: dict[str, list[Took]] = {name: [] for name in contenders}
+    for run in range(1 + runs):
+        for name, work in contenders.items():
+            took = work()
+            if run:
+                every[name].append(took)
+    both: dict[str, float] = {}
+    for name, found in every.items():
+        median = {
+            (what, key): statistics.median(each[what][key] for each in found)
+            for what, of in found[0].items()
+            for key in of
         }
+        both[name] = sum(took for (_, key), took in median.items() if key == "seconds")
+        said = ", ".join(_told(what, key, took) for (what, key), took in median.items())
+        print(f"    {database}, {window} in flight: {name}: {said}", flush=True)
+    flight = f"AMQP, {window} in flight"
+    goals = {
+        "the store": (f"{database}: the store, {TOGETHER} at a time", ">= 0.8"),
+        "RabbitMQ": (f"{database}: RabbitMQ", ">= 0.5" if database == "SQLite" else ""),
+    }
+    return [
+        Line("u", what, flight, both[name] / both["AMQP"], goal)
+        for name, (what, goal) in goals.items()
+        if name in both
+    ]
 
 
-def _directly(url: str) -> None:
+def _told(what: str, key: str, took: float) -> str:
+    if key == "seconds":
+        return f"{what} {MESSAGES / took:,.0f}/s"
+    whose = {"cpu": "the client's", "server": "the server's"}[key]
+    return f"{1e6 * took / MESSAGES:.0f} us of {whose} CPU"
+
+
+def _crowded(bench: Bench, database: str, url: str) -> Line:
+    """One message at a time, from end to end; then many, alone and beside idle connections."""
+    if bench.rabbit is not None:
+        _tell_turns("RabbitMQ", bench.client(bench.rabbit, "turns", TURNS, 1, address(ONE)))
+    with serving(url) as (port, process):
+        _tell_turns(database, bench.client(port, "turns", TURNS, 1, ONE))
+        bench.client(port, "send", MESSAGES, TOGETHER)
+        alone = bench.client(port, "send", MESSAGES, TOGETHER)["seconds"]
+        before = process.memory_info().rss
+        with bench.idle(port):
+            each = (process.memory_info().rss - before) / IDLE / 1024
+            crowded = bench.client(port, "send", MESSAGES, TOGETHER)["seconds"]
+    what = f"{database}: send with {IDLE:,} idle connections"
+    note = f"{each:.0f} KiB a connection"
+    return Line("u", what, "send alone", alone / crowded, ">= 0.9", note)
+
+
+def _tell_turns(name: str, found: dict[str, float]) -> None:
+    print(
+        f"    {name}: one message from end to end: "
+        f"p50 {found['p50']:.1f} ms, p99 {found['p99']:.1f} ms",
+        flush=True,
+    )
+
+
+def _directly(url: str) -> Took:
     with Store.open(url, create=True) as store:
+        began = time.perf_counter()
         for _ in range(MESSAGES // TOGETHER):
-            store.send_many("orders", [{"body": BODY}] * TOGETHER)
-        while works := store.take_many("orders", TOGETHER):
+            store.send_many(ORDERS, [{"body": BODY}] * TOGETHER)
+        sent = time.perf_counter()
+        while works := store.take_many(ORDERS, TOGETHER):
             for work in works:
                 list(work)
             store.accept(works)
+        received = time.perf_counter()
+    return {"send": {"seconds": sent - began}, "receive": {"seconds": received - sent}}
 
 
 @contextmanager
-def _serving(url: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+def serving(url: str) -> Iterator[tuple[int, psutil.Process]]:
+    """`fairlead serve` on a new store: its port, and its process."""
     Store.open(url, create=True).close()
     command = [sys.executable, "-m", "fairlead", "serve", "--store", url]
     process = subprocess.Popen(
@@ -116,38 +227,21 @@ def _serving(url: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
     )
     assert process.stdout is not None
     try:
-        yield int(process.stdout.readline().rpartition(":")[2]), process
+        yield int(process.stdout.readline().rpartition(":")[2]), psutil.Process(process.pid)
     finally:
         process.terminate()
         process.wait()
 
 
-def _client(rhea: Path, port: int, messages: int, window: int, what: str) -> dict[str, Any]:
-    said = subprocess.run(
-        _command(rhea, port, messages, window, what),
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    found: dict[str, Any] = json.loads(said.stdout)
-    return found
-
-
-def _command(rhea: Path, *given: object) -> list[str]:
-    return [shutil.which("node") or "node", str(CLIENT), str(rhea), *map(str, given)]
-
-
-@contextmanager
-def _idle(rhea: Path, port: int) -> Iterator[None]:
-    process = subprocess.Popen(
-        _command(rhea, port, IDLE, 1, "idle"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
-    time.sleep(0.5)
-    try:
-        yield
-    finally:
-        process.communicate()
+def _syncs(folder: Path) -> float:
+    """So often a second this disk has 4 KiB."""
+    path = folder / "syncs"
+    with path.open("wb") as file:
+        began = time.perf_counter()
+        for _ in range(SYNCS):
+            file.write(b"x" * 4096)
+            file.flush()
+            os.fdatasync(file.fileno())
+        took = time.perf_counter() - began
+    path.unlink()
+    return SYNCS / took

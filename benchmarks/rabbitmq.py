@@ -1,0 +1,90 @@
+"""A RabbitMQ of one's own, as Debian has it: AMQP 1.0 by its plugin, and queues that last."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+"""Not the one in the path, which becomes another user."""
+START = 60.0
+"""Seconds until it listens, at most."""
+
+
+@contextmanager
+def rabbitmq(folder: Path, queues: Sequence[str]) -> Iterator[int | None]:
+    """A server in a folder, with these durable queues; its port, None: it is not installed."""
+    epmd = shutil.which("epmd")
+    if epmd is None or not SERVER.exists():
+        yield None
+        return
+    folder.mkdir()
+    port, *others = _free(3)
+    names = {**os.environ, **_settings(folder, queues, port, *others)}
+    daemon = subprocess.Popen([epmd], env=names)  # else the server leaves one behind
+    server = subprocess.Popen([SERVER], env=names, stdout=subprocess.DEVNULL)
+    try:
+        _wait_for(port)
+        yield port
+    finally:
+        for each in (server, daemon):
+            each.terminate()
+            each.wait()
+
+
+def address(queue: str) -> str:
+    """That of a queue which is there."""
+    return f"/amq/queue/{queue}"
+
+
+def _settings(
+    folder: Path, queues: Sequence[str], port: int, between: int, names: int
+) -> dict[str, str]:
+    place = {"vhost": "/", "durable": True, "auto_delete": False, "arguments": {}}
+    guest = {"name": "guest", "password": "guest", "tags": "administrator"}
+    may = {"user": "guest", "vhost": "/", "configure": ".*", "write": ".*", "read": ".*"}
+    definitions = {
+        "users": [guest],
+        "vhosts": [{"name": "/"}],
+        "permissions": [may],
+        "queues": [{"name": each, **place} for each in queues],
+    }
+    (folder / "definitions.json").write_text(json.dumps(definitions))
+    (folder / "plugins").write_text("[rabbitmq_amqp1_0].\n")
+    (folder / "rabbitmq.conf").write_text(
+        f"listeners.tcp.1 = 127.0.0.1:{port}\nload_definitions = {folder}/definitions.json\n"
+    )
+    return {
+        "HOME": str(folder),
+        "RABBITMQ_NODENAME": "bench@localhost",
+        "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
+        "RABBITMQ_MNESIA_BASE": str(folder / "mnesia"),
+        "RABBITMQ_LOG_BASE": str(folder / "log"),
+        "RABBITMQ_DIST_PORT": str(between),
+        "ERL_EPMD_PORT": str(names),
+        "ERL_EPMD_ADDRESS": "127.0.0.1",
+    }
+
+
+def _free(count: int) -> list[int]:
+    """Ports that nobody uses."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    found = [int(each.getsockname()[1]) for each in sockets]
+    for each in sockets:
+        each.close()
+    return found
+
+
+def _wait_for(port: int) -> None:
+    until = time.monotonic() + START
+    while time.monotonic() < until:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.2)
+    raise TimeoutError(f"RabbitMQ: it does not listen after {START:g} seconds")
