@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,16 +15,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from proton import Message, ProtonException, Timeout
-from proton.reactor import Container, DurableSubscription, LinkOption
 from proton.utils import LinkDetached, SendException
 
 from fairlead import Cluster, Store, load_changes, load_clusters, route
 from fairlead.cli.app import run
 from tests.serve.serving import Served, serving, wait_until
+from tests.serve.subscriber import NUMBERS, Client
 from tests.stores import made_url
 
 NEWS = Cluster.of("smartsockets", name="news", options={"subscribers": "any"})
-NUMBERS = count()
 CHAPTER = "subject:/manual/chapter4"
 Url = str
 
@@ -46,59 +44,6 @@ def store(url: Url) -> Iterator[Store]:
 def served(store: Store) -> Iterator[Served]:
     with serving(store) as found:
         yield found
-
-
-class Having(LinkOption):  # type: ignore[misc]
-    """Properties of a link."""
-
-    def __init__(self, **properties: Any) -> None:
-        self.properties = {key.replace("_", "-"): value for key, value in properties.items()}
-
-    def apply(self, link: Any) -> None:
-        link.properties = self.properties
-
-
-class Client:
-    """A program with a container id of its own."""
-
-    def __init__(self, served: Served, name: str, host: str = "") -> None:
-        self.name = name
-        container = Container()
-        container.container_id = name
-        more = {"virtual_host": host} if host else {}
-        self.connection = served.connect(container=container, **more)
-
-    def subscribe(
-        self, address: str, *, durable: bool = False, name: str = "", **properties: Any
-    ) -> Any:
-        options: list[Any] = [Having(**properties)] if properties else []
-        if durable:
-            options.append(DurableSubscription())
-        self.receiver = self.connection.create_receiver(
-            address, credit=100, name=name or f"{self.name} to {address}", options=options
-        )
-        return self.receiver
-
-    def publish(self, address: str, *bodies: object, **annotations: str) -> None:
-        sender = self.connection.create_sender(address, name=f"sender {next(NUMBERS)}")
-        for body in bodies:
-            message = Message(body)
-            message.annotations = {f"x-opt-fairlead-{k}": v for k, v in annotations.items()}
-            sender.send(message)
-        sender.close()
-
-    def printed(self, most: int | None = None) -> list[Any]:
-        """What it receives, until nothing comes."""
-        found: list[Any] = []
-        with suppress(Timeout):
-            while most is None or len(found) < most:
-                found.append(self.receiver.receive(timeout=0.5 if most is None else 10).body)
-                self.receiver.accept()
-        return found
-
-    def close(self) -> None:
-        self.connection.timeout = 1  # the server may have hung up
-        self.connection.close()
 
 
 @pytest.fixture
@@ -156,7 +101,7 @@ def test_one_that_is_lost_is_a_subscriber_no_more_and_others_get_what_it_had(
     a, sender = map(client, ["A", "S"])
     a.subscribe(CHAPTER)
     sender.publish(CHAPTER, "lost", mode="sorted")
-    sender.publish(CHAPTER, "kept", mode="sorted", delivery="all")
+    kept = sender.offer(CHAPTER, "kept", mode="sorted", delivery="all")
     other = Client(served, "B")
     other.subscribe(CHAPTER)
     served.hang_up("A")
@@ -164,7 +109,8 @@ def test_one_that_is_lost_is_a_subscriber_no_more_and_others_get_what_it_had(
     assert (message.body, message.delivery_count) == ("kept", 1)
     other.receiver.accept()
     assert other.printed() == []
-    assert [each.name for each in store.pool("news").machines] == ["B"]
+    assert sender.told(kept) == "accepted"
+    wait_until(lambda: [each.name for each in store.pool("news").machines] == ["B"])
     other.close()
 
 
@@ -188,9 +134,10 @@ def test_a_durable_subscriber_is_remembered_while_it_is_away(
     b.receiver.close()
     wait_until(lambda: connected() == {"A": "warm"})
     sender.publish(CHAPTER, "nobody keeps it")
-    sender.publish(CHAPTER, "kept", mode="round-robin", delivery="some")
+    kept = sender.offer(CHAPTER, "kept", mode="round-robin", delivery="some")
     a.subscribe(CHAPTER, durable=True)
-    assert a.printed(1) == ["kept"]
+    assert a.printed() == ["kept"]
+    assert sender.told(kept) == "accepted"
     a.receiver.close()
     wait_until(lambda: connected() == {})
 
@@ -322,13 +269,13 @@ def test_a_server_that_is_killed_leaves_no_subscriber_behind(url: Url, store: St
         lost.subscribe(CHAPTER)
         other = Client(served, "B")
         other.subscribe(CHAPTER)
-        other.publish(CHAPTER, "kept", mode="sorted", delivery="all")
+        other.offer(CHAPTER, "kept", mode="sorted", delivery="all")
         assert lost.receiver.receive(timeout=10).body == "kept"
         process.kill()
         message = other.receiver.receive(timeout=20)
         assert (message.body, message.delivery_count) == ("kept", 1)
         other.receiver.accept()
-        assert [each.name for each in store.pool("news").machines] == ["B"]
+        wait_until(lambda: [each.name for each in store.pool("news").machines] == ["B"])
         other.close()
     wait_until(lambda: store.pool("news").machines == [])
     assert [(each.queue, each.messages) for each in store.queues() if each.messages] == []

@@ -15,6 +15,7 @@ from fairlead.serve.node.calls import (
     QUEUE,
     SUBJECT,
     Answer,
+    Ask,
     Browse,
     Call,
     Leave,
@@ -64,6 +65,8 @@ class Executor:
             return project(store, call.host)
         if isinstance(call, Subscribe):
             return self._subscriptions.subscribe(call.wanted)
+        if isinstance(call, Ask):
+            return store.deliveries(call.numbers)
         if isinstance(call, Leave):
             return self._subscriptions.leave(call.subscription, call.how)
         return self._resolve(call)
@@ -72,14 +75,13 @@ class Executor:
         """The server ends. Raises UserError."""
         self._subscriptions.stop()
 
-    def _renew(self, call: Renew) -> list[int]:
+    def _renew(self, call: Renew) -> tuple[list[int], bool]:
         """Work first: whatever becomes of subscriptions, it is kept."""
         lost: list[int] = []
         if call.held:
             with self._store.transaction() as tx:
                 lost = tx.renew(call.held, self._lease)
-        self._subscriptions.renew()
-        return lost
+        return lost, self._subscriptions.renew()
 
     def _take(self, call: Take) -> list[Held]:
         if not self._store.ready(call.queue):  # a look costs less than a take that finds nothing

@@ -294,16 +294,6 @@ def _is_timeless(envelope: bytes) -> bool:
     return code == EMPTY or (code == 0xC0 and envelope[5] <= TTL)
 
 
-def redelivered(envelope: bytes) -> bytes:
-    """The same message, to be sent to another one than it was delivered to before."""
-    parts = sections(envelope)
-    header = parts[0] if parts[0].kind == HEADER else None
-    fields = [] if header is None else _list_of(envelope, header)
-    durable, priority, ttl, before = _of_header(fields)
-    rest = envelope if header is None else envelope[header.end :]
-    return _header(durable, priority, ttl, before + 1) + rest
-
-
 def _of_header(fields: list[Any]) -> tuple[Any, Any, Any, int]:
     """What a header says that is not of one delivery alone, and how many there were before."""
     durable, priority, ttl, _, before = [*fields, *[None] * 5][:5]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -17,9 +17,8 @@ from fairlead.balance.objects import listed, repr_of
 from fairlead.balance.policies.smartsockets import SMARTSOCKETS
 from fairlead.balance.policies.smartsockets_objects import FAILURE
 from fairlead.errors import ChangeError, MessageError, NoDestinationError, StaleWorkError
-from fairlead.serve import message as messages
-from fairlead.serve.node.calls import OWN, SUBJECT, Send
-from fairlead.serve.node.subjects import FAILED, GONE, WARM, Wanted, said_in
+from fairlead.serve.node.calls import OWN, Send
+from fairlead.serve.node.subjects import FAILED, GONE, WARM, Wanted
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.leasing import StoreWork
@@ -32,11 +31,8 @@ SUBSCRIPTIONS: Final = f"{OWN}subscriptions"
 """The queue whose work is the subscriptions that servers keep."""
 AT_ONCE: Final = 100
 """Groups of a queue that are taken at once."""
-AGAIN: Final = 1.0
-"""Seconds until somebody looks again at what has not come back yet."""
 WAIT: Final = 2.0
 """Seconds for a subscription to be given back that another server has just looked at."""
-LEFT: Final = "its subscriber has left"
 ALIVE: Final = f"{OWN}server:"
 """So a group of SUBSCRIPTIONS begins that a server keeps as long as it lives; its id follows."""
 
@@ -80,6 +76,14 @@ class _Own(Struct):
     """None: another server keeps it, which has a client of that name, too."""
 
 
+class _Leaving(NamedTuple):
+    """A client that has left, and for which something is still to be done."""
+
+    work: StoreWork
+    told: list[Received]
+    """What servers had told of it when it left."""
+
+
 class _SharedError(Exception):
     """Another server has a client of that name."""
 
@@ -103,6 +107,8 @@ class Subscriptions:
         self._is_there = False
         """Whether there is the queue SUBSCRIPTIONS."""
         self._kept: dict[Subscription, _Own] = {}
+        self._leaving: dict[Subscription, _Leaving] = {}
+        """Of clients that have left: something waits for them that is to go to others."""
 
     def subscribe(self, wanted: Wanted) -> Subscription:
         """Let a client subscribe. Raises ChangeError, MessageError."""
@@ -115,7 +121,9 @@ class Subscriptions:
             told = {**found._asdict(), "durable": wanted.durable, "server": self._id}
             tx.send(SUBSCRIPTIONS, told, group=found.queue)
             own = self._kept[found] = _Own(wanted, None)
-        if (work := self._take(found.queue)) is not None:
+        left = self._leaving.pop(found, None)
+        work = self._take(found.queue) if left is None else left.work
+        if work is not None:
             own.work = work
         return found
 
@@ -126,7 +134,10 @@ class Subscriptions:
                 self._alive = self._take(ALIVE + self._id)
 
     def stop(self) -> None:
-        """The server ends; its clients have left."""
+        """The server ends; its clients have left. Another one goes on with what is to be done."""
+        for leaving in self._leaving.values():
+            with suppress(StaleWorkError):
+                leaving.work.release()
         if self._alive is not None:
             with suppress(StaleWorkError):
                 self._accept(self._alive, self._told(self._alive))
@@ -138,29 +149,43 @@ class Subscriptions:
         return tx.subscribe(
             *(cluster, wanted.subject, wanted.name),
             load_balanced=wanted.load_balanced,
-            disconnect_mode=WARM if wanted.durable else FAILURE,
+            disconnect_mode=wanted.disconnect_mode,
         )
 
-    def leave(self, found: Subscription, how: str) -> None:
-        """Let a client go, or remember it; what waits for one that is gone goes to others."""
+    def leave(self, found: Subscription, how: str) -> bool:
+        """Let a client go, or remember it; what waits for one that is gone goes to others.
+
+        Whether that is all; if not, `renew` goes on with it.
+        """
         own = self._kept.pop(found, None)
         work = own.work if own is not None and own.work is not None else self._take(found.queue)
-        if work is None:  # another server keeps it
-            return
-        with suppress(StaleWorkError):  # another server took us for dead, and has let it go
-            self._leave(work, found, how)
+        if work is not None:  # else another server keeps it
+            with suppress(StaleWorkError):  # another server took us for dead, and has let it go
+                self._leave(work, found, how)
+        return found not in self._leaving
 
     def _leave(self, work: StoreWork, found: Subscription, how: str) -> None:
         told = self._told(work)
         mine = [each for each in told if _told_in(each).server == self._id]
         if len(mine) == len(told):
-            self._let_go(work, told, {found: how})
+            self._let_go(work, told, found, how)
         else:
             self._accept(work, mine)
 
-    def renew(self) -> None:
-        """Keep what is kept; let go the clients of servers that are gone."""
+    def renew(self) -> bool:
+        """Keep what is kept; let go the clients of servers that are gone.
+
+        Whether nobody is left who is still to be let go.
+        """
         self._keep()
+        for found, leaving in [*self._leaving.items()]:
+            with suppress(StaleWorkError):
+                self._go_on(leaving, found)
+        self._look()
+        return not self._leaving
+
+    def _look(self) -> None:
+        """See what servers that are gone have left."""
         if not self._is_there:
             try:
                 self._store.check_queue(SUBSCRIPTIONS)
@@ -214,9 +239,7 @@ class Subscriptions:
         elif any(ALIVE + each.server in living for each in every):
             work.release()
         else:
-            self._let_go(
-                work, told, {each.found: FAILED if each.durable else GONE for each in every}
-            )
+            self._let_go(work, told, every[0].found, FAILED if every[0].durable else GONE)
 
     def _told(self, work: StoreWork) -> list[Received]:
         """All that servers have told of a subscription."""
@@ -228,63 +251,51 @@ class Subscriptions:
         with self._store.transaction() as tx:
             _accept(tx, work, told)
 
-    def _let_go(
-        self, work: StoreWork, told: Sequence[Received], how: dict[Subscription, str]
-    ) -> None:
-        """Let clients go, unless another server tells just now that it has one of that name."""
-        numbers = [each.number for each in told]
-        try:
-            for found, end in how.items():
-                self._change(work, numbers, found, end)
-        except _SharedError:
-            self._accept(work, told)
-            return
-        over = [end != GONE or self._clear(found) for found, end in how.items()]
-        if all(over):
-            self._accept(work, told)
-        else:
-            work.release(AGAIN)
-
-    def _change(self, work: StoreWork, told: list[int], found: Subscription, how: str) -> None:
+    def _let_go(self, work: StoreWork, told: list[Received], found: Subscription, how: str) -> None:
+        """Let a client go, unless another server tells just now that it has one of that name."""
         target = f"subscriber:{found.name}@{found.subject}"
+        changes = {
+            GONE: Change(target, "connected", value=False),
+            WARM: Change(target, "connected", WARM),
+            FAILED: Change(target, "state", FAILED),
+        }
+        leaving = _Leaving(work, told)
+        is_alone = self._change(leaving, lambda tx: tx.apply(found.cluster, changes[how]))
+        if is_alone and how != WARM:
+            self._leaving[found] = leaving
+            self._go_on(leaving, found)
+        else:
+            self._accept(work, told)
+
+    def _go_on(self, leaving: _Leaving, found: Subscription) -> None:
+        """Let what waits for a client that has left go to others; then it is forgotten."""
+        work = leaving.work
+        try:
+            work.extend(self._lease)
+            if not self._store.reroute(*found[:3]):
+                return  # it is warm, or somebody has something of it in hand
+            self._change(leaving, lambda tx: tx.unsubscribe(*found[:3]))
+        except ChangeError:
+            pass  # it has come back
+        except StaleWorkError:
+            self._leaving.pop(found, None)
+            raise
+        if self._leaving.pop(found, None) is not None:
+            self._accept(work, leaving.told)
+
+    def _change(self, leaving: _Leaving, change: Callable[[Transaction], None]) -> bool:
+        """Change a cluster; not where somebody tells just now that he has such a client."""
+        told = [each.number for each in leaving.told]
         try:
             with self._store.transaction() as tx:
-                if how == WARM:
-                    tx.apply(found.cluster, Change(target, "connected", WARM))
-                elif how == FAILED:
-                    tx.apply(found.cluster, Change(target, "state", FAILED))
-                else:
-                    tx.unsubscribe(found.cluster, found.subject, found.name)
-                if tx.more(work.held, told):  # who subscribes has had to wait from here on
+                change(tx)
+                if tx.more(leaving.work.held, told):  # who subscribes has had to wait from here on
                     raise _SharedError
         except ChangeError:
-            pass  # somebody else has let it go
-
-    def _clear(self, found: Subscription) -> bool:
-        while works := self._store.take_many(found.queue, AT_ONCE):
-            for work in works:
-                with self._store.transaction() as tx:
-                    self._pass_on(tx, found, work)
-        return not self._store.later(found.queue, 1)
-
-    def _pass_on(self, tx: Transaction, found: Subscription, work: StoreWork) -> None:
-        """What is guaranteed is published again; what is not, is lost, as the document has it."""
-        dead = False
-        for message in work:
-            envelope = message.envelope
-            if envelope is None:  # a program in Python or SQL published it: nobody knows its mode
-                dead = True
-                continue
-            again = messages.incoming(messages.redelivered(envelope))
-            said = said_in(again, found.subject, self._server)
-            if isinstance(said, dict) and said.get("delivery") in GUARANTEED:
-                more: dict[str, Any] = {"group": message.group, "type": message.type}
-                kept = {key: value for key, value in more.items() if value}
-                publish(self._store, tx, Send(found.cluster, SUBJECT, again.body, kept, said))
-        if dead:
-            tx.reject(LEFT, work)
-        else:
-            tx.accept(work)
+            return True  # somebody else has let it go
+        except _SharedError:
+            return False
+        return True
 
 
 def _accept(tx: Transaction, work: StoreWork, told: Iterable[Received]) -> None:

@@ -112,7 +112,10 @@ class More(Struct, eq=False):
 
 
 class Renew(Struct, eq=False):
-    """Keep work, and subscriptions. The result: the tokens of what is lost."""
+    """Keep work, and subscriptions.
+
+    The result: the tokens of what is lost, and whether all clients that have left are let go.
+    """
 
     held: list[Held]
 
@@ -143,7 +146,14 @@ class Leave(Struct, eq=False):
 
     subscription: Subscription
     how: str
-    """gone, warm or failed."""
+    """gone, warm or failed. The result: whether that is all; if not, `Renew` goes on with it."""
+
+
+class Ask(Struct, eq=False):
+    """How it stands with guaranteed messages. The result: a `Delivery` for each that is known."""
+
+    numbers: list[int]
+    """Of their decisions."""
 
 
 class Browse(Struct, eq=False):
@@ -153,4 +163,4 @@ class Browse(Struct, eq=False):
     owner: Any
 
 
-Call = Browse | Write | Take | More | Renew | Resolve | Project | Subscribe | Leave
+Call = Ask | Browse | Write | Take | More | Renew | Resolve | Project | Subscribe | Leave

@@ -357,9 +357,8 @@ class Desk:
         message = holding.give()
         holding.idle_since = None
         held = holding.held
-        facts = Facts(
-            *(message.id, message.group, message.type, message.sent, held.attempt, self.now)
-        )
+        attempt = held.attempt + message.redelivered
+        facts = Facts(*(message.id, message.group, message.type, message.sent, attempt, self.now))
         sections = messages.outgoing(message.envelope, message.body, facts)
         self._bytes += (len(sections) - self._bytes) / 20
         settled = receiver.link.settled

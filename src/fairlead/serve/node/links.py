@@ -10,6 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.errors import MessageError
+from fairlead.serve.node.awaiting import Awaiting
 from fairlead.serve.node.browsing import BrowserLink
 from fairlead.serve.node.calls import (
     ANY,
@@ -108,6 +109,7 @@ class Links(ABC):
         self._names: dict[tuple[str, str, bool], tuple[Peer, Link]] = {}
         """Links by their container, name and direction: there is one of each."""
         self._subscribers = Subscribers(self._ask, self._submit)
+        self._awaiting = Awaiting(self._ask)
         self.stopped = False
 
     @abstractmethod
@@ -228,7 +230,11 @@ class Links(ABC):
     ) -> None:
         deny = self._denial_to(peer)
         sender = SenderLink(
-            *(peer.wire, link, to, kind, self._submit), said=said, deny=deny, raises=self._raises
+            *(peer.wire, link, to, kind, self._submit),
+            said=said,
+            deny=deny,
+            raises=self._raises,
+            awaiting=self._awaiting,
         )
         peer.links[link.number] = sender
         sender.grant()
@@ -292,6 +298,8 @@ class Links(ABC):
             del self._names[key]
         if isinstance(found, Coordinator):
             found.end()
+        if isinstance(found, SenderLink):
+            self._awaiting.forget(found)
         if isinstance(found, ReceiverLink):
             self._desk(found.queue).leave(found, orderly=orderly)
             self._forget(found.queue)

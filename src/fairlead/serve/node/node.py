@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from fairlead.serve.node.awaiting import LOOK
 from fairlead.serve.node.browsing import BrowserLink
 from fairlead.serve.node.calls import (
     CLUSTER,
     QUEUE,
     SUBJECT,
+    Ask,
     Call,
     Leave,
     More,
@@ -66,7 +68,7 @@ class Node(Links):
         super().__init__(lease, name, rights, links, raises, one_writer=one_writer)
         self._seen: set[str] = set()
         """Queues that were taken from after what is told of just now had happened."""
-        self._renewed = 0.0
+        self._renew_at = 0.0
         self._renewing = False
 
     # -------- what happens
@@ -102,12 +104,23 @@ class Node(Links):
             desk.found_more(receiver, holding, result or [], error)
         elif isinstance(call, Renew):
             self._renewing = False
+            lost, is_all = result or ((), True)
             for desk in self._desks.values():
-                desk.lose(set(result or ()))
+                desk.lose(set(lost))
+            self._left(is_all=is_all)
         elif isinstance(call, Leave):
             self.arrived(self._subscribers.has_left(call))
+            self._left(is_all=result is not False)
+        elif isinstance(call, Ask):
+            self._awaiting.told(call, None if error is not None else result)
         else:
             self._found_out(call, result, error)
+
+    def _left(self, *, is_all: bool) -> None:
+        """Some clients have left; where something is left to be done about that, go on soon."""
+        self._awaiting.moved()
+        if not is_all:
+            self._renew_at = min(self._renew_at, self._now + RETRY)
 
     def _wrote(self, call: Write, result: Written) -> None:
         for take, found in zip(call.takes, result.takes, strict=True):
@@ -125,6 +138,7 @@ class Node(Links):
 
     def calls(self) -> list[Call]:
         """What the store is to be asked now; each is answered by `done`."""
+        self._awaiting.look(self._now)
         found, self._calls = self._calls, []
         if self._one_writer:
             for queue in self._units.destinations & self._desks.keys():
@@ -139,8 +153,8 @@ class Node(Links):
         for desk in self._desks.values():
             desk.tick(now)
         self._units.tick(now)
-        if now - self._renewed >= self._lease / 4 and not self._renewing:
-            self._renewed = now
+        if now >= self._renew_at and not self._renewing:
+            self._renew_at = now + self._lease / 4
             held = [
                 each.held
                 for desk in self._desks.values()
@@ -149,7 +163,7 @@ class Node(Links):
             ]
             self._renewing = True
             self._calls.append(Renew(held))
-        return now + RETRY
+        return now + (LOOK if self._awaiting else RETRY)
 
     def arrived(self, queues: Iterable[str] | None = None) -> None:
         """Something may have come to these queues, or to any: from elsewhere, or as it is due."""
@@ -273,6 +287,8 @@ class Node(Links):
 
     def _stored(self, unit: Unit) -> None:
         """A unit has happened: what it sent may be for somebody here."""
+        if unit.ends:
+            self._awaiting.moved()
         touched: dict[str, set[str]] = {}
         for send, answer in zip(unit.sends, unit.answers, strict=False):
             if send.kind == QUEUE:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
+from fairlead.balance.message import GUARANTEED
 from fairlead.serve import message as messages
 from fairlead.serve.codec import CodecError
 from fairlead.serve.message import Incoming
+from fairlead.serve.node.awaiting import Awaiting
 from fairlead.serve.node.calls import ANY, CLUSTER, QUEUE, Answer, Send, Unit
 from fairlead.serve.node.conditions import DECODE, INVALID, NOT_IMPLEMENTED, condition_of
 from fairlead.serve.node.ledger import UNKNOWN, Ledger
@@ -21,6 +24,7 @@ from fairlead.serve.wire.records import (
     Link,
     Outcome,
 )
+from fairlead.store.clusters.decision import StoreDecision
 
 WINDOW: Final = 1000
 """So many messages a link may have under way that are not answered yet."""
@@ -47,12 +51,13 @@ class SenderLink:
         said: Said | None = None,
         deny: Callable[[str], Condition | None] = lambda _: None,
         raises: Callable[[str], bool] = lambda _: False,
+        awaiting: Awaiting | None = None,
     ) -> None:
         """`to`: the queue or cluster; None: each message says it. `submit`: does a unit.
 
         `said`: what a message says for the policy, where its application properties do not.
         `deny`: why a message may not go where it says, if so. `raises`: whether a message's
-        priority raises its group there.
+        priority raises its group there. `awaiting`: where its guaranteed messages are awaited.
         """
         self.wire, self.link = wire, link
         self.to, self.kind = to, kind
@@ -61,6 +66,7 @@ class SenderLink:
         self._said = said or _said
         self._deny = deny
         self._raises = raises
+        self._awaiting = awaiting
         self._raises_there = to is not None and raises(to)
         self._credit = 0
         self._open = 0
@@ -138,11 +144,26 @@ class SenderLink:
         self.grant()
 
     def _wrote(self, unit: Unit, error: Exception | None) -> None:
-        self._open -= 1
         self.wire.pending -= unit.size
-        if unit.owner:
-            self.wire.settle(unit.owner, outcome_of(error))
+        number = None if error is not None or not unit.owner else guaranteed_in(unit)
+        if number is not None and self._awaiting is not None:
+            self._awaiting.add(number, self, partial(self._answer, unit.owner))
+        else:
+            self._answer(unit.owner, outcome_of(error))
+
+    def _answer(self, delivery: Any, outcome: Outcome) -> None:  # noqa: ANN401 - the wire's
+        self._open -= 1
+        if delivery:
+            self.wire.settle(delivery, outcome)
         self.grant()
+
+
+def guaranteed_in(unit: Unit) -> int | None:
+    """The number of a decision of which the publisher is told later; None: there is none."""
+    (send,), (decision,) = unit.sends, unit.answers
+    if send.said.get("delivery") in GUARANTEED and isinstance(decision, StoreDecision):
+        return decision.number
+    return None
 
 
 def outcome_of(error: Exception | None) -> Outcome:

@@ -19,7 +19,9 @@ PREFIX: Final = "subject:"
 WILDCARDS: Final = ("*", "...")
 LOAD_BALANCING: Final = "load-balancing"
 NAME: Final = "name"
+DISCONNECT_MODE: Final = "disconnect-mode"
 """Properties of a receiver's link."""
+MODES_OF_DISCONNECTING: Final = ("failure", "success", "warm")
 MODE: Final = "x-opt-fairlead-mode"
 DELIVERY: Final = "x-opt-fairlead-delivery"
 """Annotations of a message."""
@@ -69,6 +71,8 @@ class Wanted(Struct, frozen=True):
     load_balanced: bool
     durable: bool
     """Whether it is remembered while it is away."""
+    disconnect_mode: str = ""
+    """What it means that its connection is lost: failure, success or warm."""
 
 
 def wanted_by(link: Link, subject: str, container: str, host: str) -> Wanted | Condition:
@@ -80,12 +84,27 @@ def wanted_by(link: Link, subject: str, container: str, host: str) -> Wanted | C
     balanced = properties.get(LOAD_BALANCING, True)
     if not isinstance(balanced, bool):
         return Condition(INVALID, f"{LOAD_BALANCING}: found {balanced!r}, allowed: true or false")
-    return Wanted(host, subject, str(name), balanced, is_durable(link))
+    mode = _mode_of_disconnecting(link)
+    if mode not in MODES_OF_DISCONNECTING:
+        allowed = ", ".join(MODES_OF_DISCONNECTING)
+        return Condition(INVALID, f"{DISCONNECT_MODE}: found {mode!r}, allowed: {allowed}")
+    return Wanted(host, subject, str(name), balanced, is_durable(link), str(mode))
+
+
+def _mode_of_disconnecting(link: Link) -> object:
+    for key, value in link.properties.items():
+        if key == DISCONNECT_MODE:
+            return value
+    return WARM if _outlives(link) else "failure"
+
+
+def _outlives(link: Link) -> bool:
+    return link.source.durable or link.source.expires == "never"
 
 
 def is_durable(link: Link) -> bool:
     """Whether its subscriber is remembered while it is away."""
-    return link.source.durable or link.source.expires == "never"
+    return _outlives(link) or _mode_of_disconnecting(link) == WARM
 
 
 class Subscribers:

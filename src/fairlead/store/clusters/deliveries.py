@@ -38,6 +38,11 @@ class Delivery(NamedTuple):
         """Whether its publisher has to ask again."""
         return self.outcome == OPEN
 
+    @property
+    def has_succeeded(self) -> bool:
+        """Whether as many have acknowledged it as were to."""
+        return self.outcome == ACKNOWLEDGED
+
 
 def guarantee(
     database: Database,
