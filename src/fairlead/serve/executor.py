@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.errors import MessageError, StoreError, UserError
 from fairlead.serve import message as messages
-from fairlead.serve.node.browsing import MOST
+from fairlead.serve.node.browsing import MOST, ROOM
 from fairlead.serve.node.calls import (
     ANY,
     CLUSTER,
@@ -60,7 +60,7 @@ class Executor:
         if isinstance(call, Renew):
             return self._renew(call)
         if isinstance(call, Browse):
-            return store.peek(call.name, most=MOST, groups=MOST)
+            return store.peek(call.name, most=MOST, groups=MOST, room=ROOM)
         if isinstance(call, Project):
             return project(store, call.host)
         if isinstance(call, Subscribe):
@@ -86,7 +86,8 @@ class Executor:
     def _take(self, call: Take) -> list[Held]:
         if not self._store.ready(call.queue):  # a look costs less than a take that finds nothing
             return []
-        works = self._store.take_many(call.queue, call.most, lease=self._lease)
+        claim = self._store.claim(self._lease, most=call.most, page=call.page)
+        works = self._store.take_now(call.queue, claim)
         return [work.held for work in works]
 
     def _round(self, units: list[Unit], takes: list[Take]) -> Written:
@@ -134,7 +135,7 @@ class Executor:
         return self._store.even_if_full(lambda: self._do(units, takes))  # it makes room
 
     def _do(self, units: list[Unit], takes: Sequence[Take]) -> list[list[Held] | Exception]:
-        claims = [self._store.claim(self._lease, most=each.most) for each in takes]
+        claims = [self._store.claim(self._lease, most=each.most, page=each.page) for each in takes]
         for each in takes:
             self._store.tend(each.queue)
         with self._store.transaction() as tx:

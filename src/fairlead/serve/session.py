@@ -237,8 +237,8 @@ class Session(asyncio.Protocol):
         wire = self.wire
         if self._ended or wire is None:
             return
-        if not wire.blocked:
-            self._send(wire)
+        while not wire.blocked and (data := wire.output(HIGH)):
+            self._transport.write(data)  # which says when it is too much
         if wire.over:
             self._hang_up()
         elif wire.closing and self._abort_at is None:

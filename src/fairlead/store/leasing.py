@@ -30,7 +30,7 @@ from fairlead.store.queues.received import Received
 from fairlead.store.queues.settings import known_queue
 from fairlead.store.queues.settlement import Settlement
 from fairlead.store.queues.settling import settle, stale
-from fairlead.store.queues.taking import Claim, Held, more_of_held, take_from
+from fairlead.store.queues.taking import PAGE, Claim, Held, more_of_held, take_from
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
 from fairlead.store.work import HeldWork
@@ -134,16 +134,23 @@ class StoreLeases(ABC, DialogSession):
         return found[0] if found else None
 
     def claim(
-        self, lease: float, *, group: str | None = None, most: int = 1, end: int | None = None
+        self,
+        lease: float,
+        *,
+        group: str | None = None,
+        most: int = 1,
+        end: int | None = None,
+        page: int = PAGE,
     ) -> Claim:
         """What `take_now` is to take, and for how long; this process is a lease holder then.
 
-        `end`: of the conversation of which alone messages are wanted. Raises MessageError.
+        `end`: of the conversation of which alone messages are wanted. `page`: so many messages of a
+        group are read at once. Raises MessageError.
         """
         whole("most", most, 1, MAX_TAKEN)
         length, named = duration("lease", lease, MIN_LEASE), name("group", group)
         holder = self.even_if_full(self._leases.holder)
-        return Claim(holder, length, named, most, self._context.actor, end)
+        return Claim(holder, length, named, most, self._context.actor, end, page)
 
     def tend(self, queue: str) -> None:
         """Do what is due before a queue is taken from: of readers that are dead, of what is old."""

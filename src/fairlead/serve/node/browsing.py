@@ -14,6 +14,8 @@ from fairlead.store.message import Message
 
 MOST: Final = 1000
 """So many groups are shown, and so many messages of each."""
+ROOM: Final = 16 * 1024 * 1024
+"""Bytes, about, after which no more are shown."""
 
 
 class BrowserLink:
@@ -23,6 +25,7 @@ class BrowserLink:
         """`found`: the messages, in the order in which their groups would go."""
         self.wire, self.link = wire, link
         self._left = deque(found)
+        self._hold(sum(map(_size, self._left)))
         self._credit = 0
         self._drains = False
 
@@ -35,6 +38,7 @@ class BrowserLink:
         """Show what is left, as far as the peer wants it and takes it in."""
         while self._credit > 0 and self._left and not self.wire.full:
             message = self._left.popleft()
+            self._hold(-_size(message))
             facts = Facts(message.id, message.group, message.type, message.sent, 1, now)
             sections = messages.outgoing(message.envelope, message.body, facts)
             self.wire.send(self.link, sections, settled=self.link.settled)
@@ -43,6 +47,21 @@ class BrowserLink:
             self.wire.drained(self.link)
             self._credit = 0
 
+    def end(self) -> None:
+        """The link has ended."""
+        self._hold(-sum(map(_size, self._left)))
+        self._left.clear()
+
+    def _hold(self, more: int) -> None:
+        """The server holds so many bytes more for this peer."""
+        self.wire.held += more
+
     def disposed(self, event: Disposed) -> None:
         """Whatever the peer says of a message, it stays where it is."""
         self.wire.settle(event.delivery, Outcome(0))
+
+
+def _size(message: Message) -> int:
+    """Bytes, about; what Python knows as data is small beside what comes in an envelope."""
+    kept = message.body if message.envelope is None else message.envelope
+    return len(kept) if isinstance(kept, bytes | str) else 0

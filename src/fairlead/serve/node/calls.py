@@ -77,6 +77,8 @@ class Take(Struct, eq=False):
 
     queue: str
     most: int
+    page: int
+    """Messages of each, at most."""
 
 
 class Write(Struct, eq=False):

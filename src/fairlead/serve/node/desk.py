@@ -13,6 +13,7 @@ from fairlead.serve.node.calls import Call, Ending, More, Take, Unit
 from fairlead.serve.node.conditions import condition_of
 from fairlead.serve.node.holding import Holding
 from fairlead.serve.node.port import Wire
+from fairlead.serve.node.portions import Portions
 from fairlead.serve.wire.records import (
     ACCEPTED,
     REJECTED,
@@ -23,13 +24,9 @@ from fairlead.serve.wire.records import (
 from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.queues.failing import PROCESS
 from fairlead.store.queues.received import Received
-from fairlead.store.queues.settlement import RELEASE
+from fairlead.store.queues.settlement import RELEASE, Given
 from fairlead.store.queues.taking import Held
 
-MOST: Final = 500
-"""So many groups are taken at once."""
-AT_ONCE: Final = 4 * 1024 * 1024
-"""So many bytes, about, are taken at once."""
 IDLE: Final = 5.0
 """Seconds for which a link may hold a group of which it wants nothing more."""
 _ACCEPTED: Final = Outcome(ACCEPTED)
@@ -53,7 +50,7 @@ class ReceiverLink:
         """Those of which there may be something to give, the first to be given first."""
         self.late: list[Holding] = []
         """Those for which something came while it wanted nothing."""
-        self.under_way: dict[int, tuple[Holding, Received]] = {}
+        self.under_way: dict[int, tuple[Holding, Given]] = {}
         """By the numbers of the deliveries."""
 
     @property
@@ -84,10 +81,7 @@ class Desk:
         self._again = True
         """Whether there may be something to take."""
         self._takes = 0
-        self._size = 1.0
-        """Messages of a group, on the average of late."""
-        self._bytes = 65_536.0
-        """Bytes of a message, on the average of late; none is known before the first."""
+        self._portions = Portions()
         self.stopped = False
         self.now = 0.0
 
@@ -115,7 +109,7 @@ class Desk:
     def leave(self, receiver: ReceiverLink, *, orderly: bool) -> None:
         """A link has ended; what it holds goes back."""
         self.links.remove(receiver)
-        by_holding: dict[int, list[Received]] = {}
+        by_holding: dict[int, list[Given]] = {}
         for holding, message in receiver.under_way.values():
             by_holding.setdefault(holding.held.id, []).append(message)
         receiver.under_way.clear()
@@ -243,8 +237,7 @@ class Desk:
         self._again = False
         self._taking = True
         self._takes += 1
-        room = AT_ONCE / self._bytes
-        self._ask(Take(self.queue, max(1, min(int(min(wanted, room) / self._size), MOST))))
+        self._ask(Take(self.queue, *self._portions.next(wanted)))
 
     def coming(self) -> None:
         """Something is about to be stored, and can be taken in the same transaction."""
@@ -278,6 +271,7 @@ class Desk:
                 receiver.late.append(holding)
             return
         holding.asked = True
+        holding.held.page = self._portions.page()
         self._ask(More(holding.held, holding.seen, (self, receiver, holding)))
 
     def found_more(
@@ -303,8 +297,9 @@ class Desk:
     def took(self, call: Take, found: list[Held], error: Exception | None) -> None:
         """Groups were taken, or could not be."""
         self._taking = False
+        if error is None:
+            self._portions.found([len(held.messages) for held in found])
         for held in found:
-            self._size += (min(len(held.messages), 100) - self._size) / 20
             self._give(Holding(self.queue, held))
         self._again = self._again or len(found) == call.most
         if error is None and not self._again:
@@ -360,14 +355,15 @@ class Desk:
         attempt = held.attempt + message.redelivered
         facts = Facts(*(message.id, message.group, message.type, message.sent, attempt, self.now))
         sections = messages.outgoing(message.envelope, message.body, facts)
-        self._bytes += (len(sections) - self._bytes) / 20
+        self._portions.sent(len(sections))
         settled = receiver.link.settled
+        given = Given(message.number, message.id, message.cost)  # its body is kept no longer
         number = receiver.wire.send(receiver.link, sections, settled=settled)
         receiver.credit -= 1
         if number:
-            receiver.under_way[number] = holding, message
+            receiver.under_way[number] = holding, given
             return
-        holding.ended(message, _ACCEPTED if settled else Outcome(0))
+        holding.ended(given, _ACCEPTED if settled else Outcome(0))
         if (holding.open or holding.next) and (part := holding.part()) is not None:
             self._store([part], receiver, holding, None)
 

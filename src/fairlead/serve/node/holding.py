@@ -39,6 +39,7 @@ class Holding:
         self.waiting = deque(held.messages)
         """Read, and not given yet."""
         self.seen = [each.number for each in held.messages]
+        held.messages = []
         self.open = 0
         """Messages under way."""
         self.asked = False
@@ -78,10 +79,9 @@ class Holding:
             self.waiting.append(each)
             self.seen.append(each.number)
 
-    def ended(self, message: Received, outcome: Outcome) -> None:
+    def ended(self, given: Given, outcome: Outcome) -> None:
         """A message is under way no more."""
         self.open -= 1
-        given = Given(message.number, message.id, message.cost)
         if outcome.kind == ACCEPTED:
             self._done.append(given)
         elif outcome.kind == REJECTED:
@@ -108,11 +108,11 @@ class Holding:
         if isinstance(delay, int) and 0 <= delay < 10**12:
             self._delay = max(self._delay or 0, int(delay) * 1000)
 
-    def gone(self, messages: Iterable[Received], failed: str) -> None:
+    def gone(self, messages: Iterable[Given], failed: str) -> None:
         """The link has ended; these were under way."""
         for each in messages:
             self.open -= 1
-            self._back.append(Given(each.number, each.id, each.cost))
+            self._back.append(each)
             if failed:
                 self._failed, self._reason = failed, LOST
         self.waiting.clear()

@@ -296,7 +296,7 @@ class Links(ABC):
         key = (peer.container or f"-{id(peer)}", link.name, link.sends)
         if self._names.get(key) == (peer, link):
             del self._names[key]
-        if isinstance(found, Coordinator):
+        if isinstance(found, Coordinator | BrowserLink):
             found.end()
         if isinstance(found, SenderLink):
             self._awaiting.forget(found)

@@ -140,19 +140,20 @@ class Engine:
         self._end(None, orderly=False)
         return self._taken()
 
-    def output(self) -> bytes:
-        """What is to be sent to the peer."""
+    def output(self, most: int = 2**62) -> bytes:
+        """What is to be sent to the peer; no more, once it is so many bytes."""
         transport = self._transport
         self._quiet = True
         if transport is None:
             return b""
         pieces = []
-        while (pending := LIB.pn_transport_pending(transport)) > 0:
+        while most > 0 and (pending := LIB.pn_transport_pending(transport)) > 0:
             buffer = room(pending)
             size = LIB.pn_transport_peek(transport, buffer, pending)
             if size <= 0:
                 break
             pieces.append(FFI.buffer(buffer, size)[:])
+            most -= size
             LIB.pn_transport_pop(transport, size)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

@@ -184,9 +184,17 @@ def promotion(
 
 
 def peek(
-    database: Database, queue: Queue, group: str | None, most: int, groups: int
+    database: Database,
+    queue: Queue,
+    group: str | None,
+    most: int,
+    groups: int,
+    room: int | None = None,
 ) -> list[Received]:
-    """The first messages of the groups that would be taken next, or of the one that is named."""
+    """The first messages of the groups that would be taken next, or of the one that is named.
+
+    `room`: bytes after which there are no more; None: any number.
+    """
     if group is None and groups > 1:
         rows = database.run("first_groups", queue=queue.id, most=groups)
     elif group is None:
@@ -196,11 +204,57 @@ def peek(
             (row[0], group, row[4])
             for row in database.run("group_place", queue=queue.id, name=group)
         ]
-    return [
-        received(Stored(*row), name or "", tenant)
-        for id_, name, tenant, *_ in rows
-        for row in database.run("more_of", id=id_, after=BEFORE_ALL, most=most)
-    ]
+    found: list[Received] = []
+    reading = _Reading(database, most, room)
+    for id_, name, tenant, *_ in rows:
+        found += [received(row, name or "", tenant) for row in reading.messages(id_)]
+        if reading.is_full:
+            break
+    return found
+
+
+class _Reading:
+    """Reads messages of groups, so many of each, until there is no more room.
+
+    As nobody knows how large they are, it begins with one, and goes on by the largest.
+    """
+
+    def __init__(self, database: Database, most: int, room: int | None) -> None:
+        self._database, self._most, self._room = database, most, room
+        self._largest = 0
+        self._last = 1
+        """So many were read last."""
+
+    @property
+    def is_full(self) -> bool:
+        return self._room is not None and self._room <= 0
+
+    def messages(self, group: int) -> list[Stored]:
+        found: list[Stored] = []
+        after, more = BEFORE_ALL, True
+        while more and len(found) < self._most and not self.is_full:
+            page = min(self._most - len(found), self._page())
+            rows = self._database.run("more_of", id=group, after=after, most=page)
+            read = [Stored(*row) for row in rows]
+            more = len(read) == page
+            after = read[-1].id if read else after
+            self._count(read)
+            found += read
+        return found
+
+    def _page(self) -> int:
+        if self._room is None:
+            return self._most
+        self._last = min(
+            max(self._room // self._largest, 1) if self._largest else 1, 4 * self._last
+        )
+        return self._last
+
+    def _count(self, read: Sequence[Stored]) -> None:
+        sizes = [len(row.body) for row in read]
+        self._largest = max([self._largest, *sizes])
+        if self._room is not None:
+            self._room -= sum(sizes)
 
 
 def _next(database: Database, queue: Queue) -> Sequence[Row]:

@@ -18,7 +18,7 @@ from fairlead.store.database.postgresql import refusal, spread
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.settings import known_queue
 from fairlead.store.queues.settlement import ACCEPTED, Settlement
-from fairlead.store.queues.taking import PAGE, Claim, Held, given_in
+from fairlead.store.queues.taking import Claim, Held, given_in
 
 
 def send_one(
@@ -39,7 +39,7 @@ def take_one(database: Database, queue: str, claim: Claim, now: int | None) -> l
         group=claim.name,
         lease=claim.lease,
         holder=claim.holder,
-        most=PAGE,
+        most=claim.page,
         actor=claim.actor,
         conversation=claim.conversation,
     )
@@ -137,6 +137,7 @@ def _held(rows: Sequence[Row], claim: Claim, now: float) -> Held:
         key=(k1, k2),
         only=claim.conversation,
         told=now,
+        page=claim.page,
     )
     held.messages = [given_in(held, row[10:]) for row in rows]
     held.cost = sum(each.cost for each in held.messages)

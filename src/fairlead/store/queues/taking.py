@@ -37,6 +37,8 @@ class Claim(NamedTuple):
     actor: str = ""
     conversation: int | None = None
     """The end of which alone messages are wanted, of the group that is named."""
+    page: int = PAGE
+    """So many messages of a group are read at once."""
 
 
 class Held(Struct):
@@ -63,6 +65,8 @@ class Held(Struct):
     told: float | None = None
     """When, as `time.monotonic` has it, a server has told how the ends of its conversations stand;
     None: it is no server, which is asked each time."""
+    page: int = PAGE
+    """So many of its messages are read at once."""
 
 
 def take_from(database: Database, queue: str, claim: Claim, clock: int | None) -> list[Held]:
@@ -173,7 +177,7 @@ def more_of_held(
         after=max(given, default=BEFORE_ALL),
         given=given,
         now=clock,
-        most=PAGE,
+        most=held.page,
     )
     if not rows:
         raise stale(held.token)
@@ -194,7 +198,7 @@ def _more_said(
         token=held.token,
         given=given,
         conversation=held.only,
-        most=PAGE,
+        most=held.page,
     )
     if not rows:
         raise stale(held.token)
@@ -212,8 +216,8 @@ def given_in(held: Held, row: Row) -> Received:
 
 def _messages_after(database: Database, held: Held, after: int, now: int) -> list[Received]:
     """The next messages of a group, those that have expired left out."""
-    rows = [Stored(*row) for row in database.run("more_of", id=held.id, after=after, most=PAGE)]
-    return _in_time(database, held, rows, now)
+    found = database.run("more_of", id=held.id, after=after, most=held.page)
+    return _in_time(database, held, [Stored(*row) for row in found], now)
 
 
 def _late_messages(
@@ -223,7 +227,7 @@ def _late_messages(
 
     Two senders may commit in another order than that of the numbers they drew.
     """
-    found = database.run("late_of", id=held.id, given=list(given), most=PAGE)
+    found = database.run("late_of", id=held.id, given=list(given), most=held.page)
     return _in_time(database, held, [Stored(*row) for row in found], now)
 
 
@@ -277,6 +281,7 @@ def _pick(
             deadline=queue.now + claim.lease,
             key=(k1, k2),
             only=claim.conversation,
+            page=claim.page,
         )
         for id_, name, tenant, priority, releases, token, k1, k2 in rows
     ]
@@ -339,10 +344,10 @@ def _read(database: Database, picked: Sequence[Held]) -> list[Stored]:
     named = [each.id for each in picked if each.group or len(picked) == 1]
     rows = list(database.run("lone_messages", ids=lone)) if lone else []
     if database.remote and len(named) > 1:
-        rows += database.run("messages_of", ids=named, most=PAGE)
+        rows += database.run("messages_of", ids=named, most=picked[0].page)
     else:
         for id_ in named:
-            rows += database.run("more_of", id=id_, after=BEFORE_ALL, most=PAGE)
+            rows += database.run("more_of", id=id_, after=BEFORE_ALL, most=picked[0].page)
     return [Stored(*row) for row in rows]
 
 

@@ -106,19 +106,26 @@ class StoreOperations(ABC):
             known_queue(database, queue_name(queue), self._clock())
 
     def peek(
-        self, queue: str, group: str | None = None, most: int = 10, groups: int = 1
+        self,
+        queue: str,
+        group: str | None = None,
+        most: int = 10,
+        groups: int = 1,
+        room: int | None = None,
     ) -> list[Message]:
         """The first messages of the group that would be taken next, or of the one that is named.
 
         They are only looked at: nobody takes them. `most`: so many of a group; `groups`: of so many
-        groups, in the order in which they would go; with tenants, as if there were none.
+        groups, in the order in which they would go; with tenants, as if there were none. `room`:
+        so many bytes of bodies, about, after which there are no more; None: any number.
         """
         whole("most", most, 1, MAX_TAKEN)
         whole("groups", groups, 1, MAX_TAKEN)
+        whole("room", 1 if room is None else room, 1)
         self._maintain(queue_name(queue))
         with self._connection() as database:
             found = known_queue(database, queue, self._clock())
-            every = peek(database, found, name("group", group), most, groups)
+            every = peek(database, found, name("group", group), most, groups, room)
             return [message_of(each) for each in every]
 
     def promotion(
