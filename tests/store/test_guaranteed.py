@@ -212,6 +212,41 @@ def test_envelopes_and_groups_stay_as_they_were(store: Store) -> None:
     assert found == [("g", "T", i, True) for i in range(150)]
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_what_is_over_is_forgotten_after_a_week_and_what_waits_is_not(kind: str) -> None:
+    now = [1000.0]
+    with Store.open(made_url(kind), create=True, clock=lambda: now[0]) as store:
+        begun(store, "A", "B", delivery_timeout=0)
+        done = publish(store, "done")
+        assert received(store, "A") == [("done", False)]
+        waits = publish(store, "waits")
+        for _ in range(3):
+            now[0] += 8 * 86_400
+            store._retention._due.clear()
+            assert store.take(queue("B")) is None  # who takes forgets a little
+        assert store.deliveries([done, waits]) == {waits: ("open", "")}
+        with store.transaction() as tx:
+            name = "fairlead_acknowledgements" if kind == "sqlite" else "fairlead.acknowledgements"
+            assert [*tx.execute(f"SELECT count(*) FROM {name}")] == [(0,)]  # noqa: S608
+        store.unsubscribe("news", SUBJECT, "A")
+        assert store.reroute("news", SUBJECT, "A")
+        assert received(store, "B") == [("waits", True)]
+        assert outcome(store, waits) == "acknowledged"
+
+
+def test_a_copy_that_somebody_deleted_by_hand_has_failed_when_the_store_is_mended(
+    url: str, store: Store
+) -> None:
+    begun(store, "A")
+    number = publish(store, "o")
+    messages = "fairlead_messages" if url.startswith("sqlite") else "fairlead.messages"
+    with store.transaction() as tx:
+        tx.execute(f"DELETE FROM {messages}")  # noqa: S608
+    assert "messages that a cluster waits for" in str(store.check())
+    store.check(repair=True)
+    assert outcome(store, number) == "nack"
+
+
 class History:
     """Subscribers that fail and come back, while messages are published and acknowledged."""
 
