@@ -19,9 +19,10 @@ class Running:
 
     def __init__(self, url: str, *options: str, port: int = 0, log: Path | None = None) -> None:
         """`log`: a file to which what it says is added; None: nobody reads that."""
+        listen = [] if "--settings" in options else ["--listen", f"amqp://127.0.0.1:{port}"]
         errors: Any = subprocess.PIPE if log is None else log.open("a", encoding="utf-8")
         self.process = subprocess.Popen(
-            [*COMMAND, "--store", url, *options, "--listen", f"amqp://127.0.0.1:{port}"],
+            [*COMMAND, "--store", url, *options, *listen],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,

@@ -34,8 +34,8 @@ class Served:
         self._stop = asyncio.Event()
 
         async def main() -> None:
-            tls = self.server.access.tls
-            secure = [] if tls is None else [Listening("127.0.0.1", 0, tls)]
+            is_secure = self.server.access.tls is not None
+            secure = [Listening("127.0.0.1", 0, secure=True)] if is_secure else []
             await self.server.begin([Listening("127.0.0.1", 0), *secure])
             self._begun.set()
             await self._stop.wait()

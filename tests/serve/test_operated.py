@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -13,13 +14,16 @@ from urllib.request import urlopen
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from proton import SASL, Delivery, Message
+from proton import SASL, Delivery, Endpoint, Message
 
 from fairlead.cli.app import run as command
 from fairlead.config.serving import load_serving
 from fairlead.serve import users
 from fairlead.serve.passwords import Cost
+from fairlead.serve.turns import Turns
 from tests.serve.dialer import Dialer
+from tests.serve.running import Running
+from tests.serve.serving import wait_until
 from tests.sockets.identity import new_identity
 
 MAIN = [sys.executable, "-c", "from fairlead.cli import main; main()"]
@@ -109,6 +113,70 @@ def test_a_server_tells_how_it_stands(tmp_path: Path) -> None:
         assert "event=renewed" in log
         assert "secret" not in log
         assert "guess" not in log
+
+
+SETTINGS = """
+listen = ["amqp://127.0.0.1:0"]
+users = "users.toml"
+[[right]]
+user = "{user}"
+address = "orders"
+may = ["send"]
+"""
+
+
+def test_it_reads_its_file_again_and_connections_stay(tmp_path: Path) -> None:
+    users.add(tmp_path / "users.toml", "anna", b"secret", Cost(4, 1, 1))
+    file, log = tmp_path / "serve.toml", tmp_path / "log"
+    file.write_text(SETTINGS.format(user="anna"))
+    running = Running(f"sqlite:///{tmp_path}/s.db", "--settings", str(file), port=0, log=log)
+    host, _, port = running.url.partition(":")
+    anna = Dialer((host, int(port)), login=("anna", "secret"), mechanism="PLAIN")
+    session = anna.session()
+    before = anna.sender(session, "orders", "before")
+    assert anna.attached(before) == ""
+
+    def told(text: str, line: str) -> None:
+        size = len(log.read_text("utf-8"))
+        file.write_text(text)
+        running.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "\n" in log.read_text("utf-8")[size:])
+        said = log.read_text("utf-8")[size:]
+        assert line in said
+        assert said.count("\n") == 1
+
+    told("limits = 3", "all stays as it was: ")
+    told("listen = ['amqps://localhost:0']", "without [tls], allowed: with a certificate")
+    assert anna.sent(before, Message("stays")).remote_state == Delivery.ACCEPTED
+    (tmp_path / "more.toml").write_bytes((tmp_path / "users.toml").read_bytes())
+    (tmp_path / "more.toml").chmod(0o600)
+    users.add(tmp_path / "more.toml", "berta", b"hers", Cost(4, 1, 1))
+    told(SETTINGS.format(user="berta").replace("users.toml", "more.toml"), "event=renewed")
+    anna.until(lambda: bool(before.state & Endpoint.REMOTE_CLOSED))
+    assert before.remote_condition.name == "amqp:unauthorized-access"
+    assert anna.connection.state & Endpoint.REMOTE_ACTIVE
+    assert anna.attached(anna.sender(session, "orders", "after")) == "amqp:unauthorized-access"
+    berta = Dialer((host, int(port)), login=("berta", "hers"), mechanism="PLAIN")
+    assert berta.attached(berta.sender(berta.session(), "orders")) == ""
+    for each in (anna, berta):
+        each.close()
+    assert running.end() == 0
+
+
+def test_who_tries_passwords_keeps_nobody_waiting_who_is_elsewhere() -> None:
+    order: list[str] = []
+    turns = Turns()
+
+    async def asks(host: str) -> None:
+        async with turns.turn(host):
+            order.append(host)
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        await asyncio.gather(*map(asks, [*["flood"] * 5, "anna", "flood", "berta"]))
+
+    asyncio.run(main())
+    assert order == ["flood", "flood", "anna", "berta", *["flood"] * 4]
 
 
 def test_what_cannot_be_served_is_one_line(tmp_path: Path) -> None:

@@ -68,12 +68,7 @@ async def _serve(store: Store, access: Access, places: Sequence[Place], options:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told.set)
     try:
-        await server.begin(
-            [
-                Listening(each.host, each.port, access.tls if each.secure else None)
-                for each in places
-            ]
-        )
+        await server.begin([Listening(each.host, each.port, each.secure) for each in places])
     except OSError as error:
         await server.stop(0)
         named = ", ".join(map(str, places))
@@ -87,7 +82,7 @@ async def _serve(store: Store, access: Access, places: Sequence[Place], options:
     gc.freeze()  # what is there by now stays
     gc.set_threshold(NEW)
     LOGGER.info("event=started store=%s", store.place)
-    loop.add_signal_handler(signal.SIGHUP, _renew, access)
+    loop.add_signal_handler(signal.SIGHUP, _read_again, server, places, options.settings)
     try:
         with _watched(server, options.metrics):
             await _until(told, server, once=options.once)
@@ -129,10 +124,13 @@ def _watched(server: Server, address: str | None) -> Iterator[None]:
         yield
 
 
-def _renew(access: Access) -> None:
-    """Read the certificate again, for new connections; where that fails, all stays."""
+def _read_again(server: Server, places: Sequence[Place], settings: Path | None) -> None:
+    """Read users, rights, limits and certificates again; where that fails, all stays."""
     try:
-        access.renew()
+        if settings is not None:
+            serving = load_serving(settings)
+            check_places(serving, [*places])
+            server.govern(Access(serving, settings.absolute().parent, server.access))
     except UserError as error:
         LOGGER.warning("all stays as it was: %s", error)
     else:

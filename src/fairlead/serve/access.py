@@ -14,7 +14,7 @@ from fairlead.serve.rights import Rights
 from fairlead.serve.sasl import Sasl, offered
 from fairlead.serve.users import UserFile, check_name
 from fairlead.serve.wire.connection import Settings
-from fairlead.sockets.tls import identity, show
+from fairlead.sockets.tls import identity
 
 LOGGER: Final = logging.getLogger("fairlead.serve")
 
@@ -22,17 +22,32 @@ LOGGER: Final = logging.getLogger("fairlead.serve")
 class Access:
     """What a server's file says of those who connect."""
 
-    def __init__(self, serving: Serving | None = None, folder: Path | None = None) -> None:
-        """`folder`: that of the file, from which its paths go. Raises UserError."""
+    def __init__(
+        self,
+        serving: Serving | None = None,
+        folder: Path | None = None,
+        before: Access | None = None,
+    ) -> None:
+        """`folder`: that of the file, from which its paths go. `before`: what was said before.
+
+        What there is of connections is counted on from there. Raises UserError.
+        """
         self.serving: Final = serving or Serving()
         self._folder = folder or Path()
         self.rights: Final = Rights.of(self.serving)
-        self.counts: Final = Counts(self.serving.limits)
-        users = self.serving.users
-        self.users: Final = (
-            None if users is None else UserFile(self._folder / users, LOGGER.warning)
-        )
+        self.users: UserFile | None = self._users(None if before is None else before.users)
         self.tls: Final = self._context()
+        self.counts: Counts = Counts() if before is None else before.counts
+        self.counts.limits = self.serving.limits
+
+    def _users(self, before: UserFile | None) -> UserFile | None:
+        """The users; the file is followed on, if it is the same."""
+        if self.serving.users is None:
+            return None
+        path = self._folder / self.serving.users
+        if before is not None and before.path == path:
+            return before
+        return UserFile(path, LOGGER.warning)
 
     @property
     def settings(self) -> Settings:
@@ -72,12 +87,6 @@ class Access:
     def remembers(self, name: str, password: bytes) -> bool:
         """Whether this user was let in by this password before; takes no time."""
         return self.users is not None and self.users.remembers(name, password)
-
-    def renew(self) -> None:
-        """Read the certificate and its key again, for new connections. Raises UserError."""
-        tls = self.serving.tls
-        if self.tls is not None and tls is not None:
-            show(self.tls, *self._paths(tls.certificate, tls.key))
 
     def _context(self) -> ssl.SSLContext | None:
         tls = self.serving.tls

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -18,8 +17,9 @@ from fairlead.serve.executor import Executor
 from fairlead.serve.node.calls import Call, Leave, Renew, Resolve, Subscribe, Write
 from fairlead.serve.node.links import LEASE, Peer
 from fairlead.serve.node.node import Node
-from fairlead.serve.rights import named_by
+from fairlead.serve.rights import Rights, named_by
 from fairlead.serve.session import Session
+from fairlead.serve.turns import Turns
 from fairlead.serve.wire.connection import Connection
 from fairlead.serve.wire.records import Traffic
 from fairlead.store.store import Store
@@ -41,7 +41,8 @@ class Listening(NamedTuple):
     host: str
     port: int
     """0: any that is free."""
-    tls: ssl.SSLContext | None = None
+    secure: bool = False
+    """Whether TLS is spoken there."""
 
 
 class Server:
@@ -56,18 +57,14 @@ class Server:
         "": it has none.
         """
         self._store = store
-        self.access: Final = access or Access()
-        self._settings = self.access.settings
-        links = self.access.serving.limits.links
-        raises = named_by(self.access.serving.raised_by_priority)
-        self.node = Node(
-            *(lease, name, self.access.rights, links, raises), one_writer=store.has_one_writer
-        )
+        self.access = access or Access()
+        self.node = Node(lease, name, *_of_node(self.access), one_writer=store.has_one_writer)
         self._executor = Executor(store, lease, name)
         self._threads = ThreadPoolExecutor(THREADS, "fairlead-serve")
         self._writer = ThreadPoolExecutor(1, "fairlead-serve-write")
         self._listener = ThreadPoolExecutor(2, "fairlead-serve-wait")
         self._checker = ThreadPoolExecutor(1, "fairlead-serve-check")
+        self._turns = Turns()
         self._sockets: list[asyncio.Server] = []
         self.sessions: set[Session] = set()
         """All connections."""
@@ -86,9 +83,8 @@ class Server:
         """Listen. Raises OSError where a place is in use."""
         loop = asyncio.get_running_loop()
         for each in every:
-            server = await loop.create_server(
-                partial(Session, self, each.tls), each.host, each.port
-            )
+            begin = partial(self._session, secure=each.secure)
+            server = await loop.create_server(begin, each.host, each.port)
             self._sockets.append(server)
             self.places += [found.getsockname()[:2] for found in server.sockets]
         self.keep(self._time())
@@ -190,18 +186,29 @@ class Server:
 
     # -------- sessions
 
+    def govern(self, access: Access) -> None:
+        """From now on other users, rights and limits; connections stay."""
+        self.access = access
+        self.node.govern(*_of_node(access))
+        self.moved()
+
+    def _session(self, *, secure: bool) -> Session:
+        return Session(self, self.access.tls if secure else None)
+
     def joined(self, session: Session) -> None:
         """Somebody has connected."""
         self.sessions.add(session)
 
-    async def check(self, name: str, password: bytes) -> bool:
-        """Whether this is that user's password."""
+    async def check(self, host: str, name: str, password: bytes) -> bool:
+        """Whether this is that user's password, of whom who is at that host says it."""
         run = asyncio.get_running_loop().run_in_executor
-        return await run(self._checker, self.access.check, name, password)
+        async with self._turns.turn(host):
+            return await run(self._checker, self.access.check, name, password)
 
     def entered(self, session: Session, user: str) -> tuple[Connection, Peer]:
         """A peer has said who it is, and begins with AMQP."""
-        wire = Connection(self._settings, lambda: self._speaking.append(session), self.traffic)
+        settings = self.access.settings
+        wire = Connection(settings, lambda: self._speaking.append(session), self.traffic)
         return wire, self.node.connected(wire, user)
 
     def left(self, session: Session) -> None:
@@ -213,3 +220,9 @@ class Server:
     async def left_alone(self) -> None:
         """Wait until somebody was there, and everybody is gone."""
         await self._alone.wait()
+
+
+def _of_node(access: Access) -> tuple[Rights, int, Callable[[str], bool]]:
+    """What the node is to know of it."""
+    serving = access.serving
+    return access.rights, serving.limits.links, named_by(serving.raised_by_priority)

@@ -29,6 +29,11 @@ class Rights:
         self._hosts = [_pattern(each) for each in hosts]
         self._kept: dict[Asked, frozenset[Deed]] = {}
 
+    def become(self, other: Rights) -> None:
+        """Be as others are, for all who ask."""
+        self._open, self._rights, self._hosts = other._open, other._rights, other._hosts
+        self._kept.clear()
+
     @classmethod
     def of(cls, serving: Serving) -> Rights:
         """Those of a file."""

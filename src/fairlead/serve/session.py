@@ -176,7 +176,8 @@ class Session(asyncio.Protocol):
     async def _check(self, login: Login) -> None:
         found: bool | None = None
         try:
-            found = await self._server.check(login.name, login.password)
+            host = (self._transport.get_extra_info("peername") or [""])[0]
+            found = await self._server.check(host, login.name, login.password)
         except Exception:
             LOGGER.exception("event=failed call=Login")
         if self._sasl is not None and not self._ended:

@@ -97,7 +97,7 @@ class UserFile:
 
         Raises ConfigError.
         """
-        self._path = path
+        self.path: Final = path
         self._changed = changed
         self._lock = threading.Lock()
         self._seen, self._users = _stamp(path), load(path)
@@ -128,7 +128,7 @@ class UserFile:
             by, remembered = self._right.get(name, (None, b""))
         found = users.every.get(name)
         is_same = hmac.compare_digest(self._digest(password), remembered)
-        return is_same and found is not None and found is by
+        return is_same and found is not None and found == by
 
     def _digest(self, password: bytes) -> bytes:
         return hmac.digest(self._key, password, "sha256")
@@ -136,17 +136,16 @@ class UserFile:
     def _current(self) -> Users:
         """The users; read again where the file has changed, kept where it cannot be read."""
         with self._lock:
-            stamp = _stamp(self._path)
+            stamp = _stamp(self.path)
             if stamp == self._seen:
                 return self._users
             self._seen = stamp
             try:
-                self._users = load(self._path)
+                self._users = load(self.path)
             except UserError as error:
                 self._changed(f"all stays as it was: {error}")
             else:
-                self._right.clear()
-                self._changed(f"{self._path}: {len(self._users.every)} users")
+                self._changed(f"{self.path}: {len(self._users.every)} users")
             return self._users
 
 

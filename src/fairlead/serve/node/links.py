@@ -96,7 +96,8 @@ class Links(ABC):
         """
         self._one_writer = one_writer
         self._raises = raises
-        self._rights = rights or Rights()
+        self._rights = Rights()
+        self._rights.become(rights or Rights())
         self._most_links = links
         self._lease = lease
         self._server = name
@@ -111,6 +112,16 @@ class Links(ABC):
         self._subscribers = Subscribers(self._ask, self._submit)
         self._awaiting = Awaiting(self._ask)
         self.stopped = False
+
+    def govern(self, rights: Rights, links: int, raises: Callable[[str], bool]) -> None:
+        """From now on others may do what: links that may not be any more end."""
+        self._rights.become(rights)
+        self._most_links, self._raises = links, raises
+        for peer in [*self._open.values()]:
+            for each in [*peer.links.values()]:
+                why = self._rights.refusal_of_link(peer.user, peer.host, each.link)
+                if why is not None:
+                    self._end_link(peer, each.link, why)
 
     @abstractmethod
     def _stored(self, unit: Unit) -> None:
