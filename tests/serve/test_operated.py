@@ -99,6 +99,7 @@ def test_a_server_tells_how_it_stands(tmp_path: Path) -> None:
         }
         assert found["fairlead_serve_connections", "known"] == 1
         assert found["fairlead_serve_received_total",] == 1
+        assert found["fairlead_serve_guaranteed_open",] == 0
         assert found["fairlead_serve_answered_total", "accepted"] == 1
         assert found["fairlead_serve_refused_total", "amqp:unauthorized-access"] == 1
         process.send_signal(signal.SIGHUP)

@@ -38,6 +38,10 @@ def page(server: Server) -> str:
         *("fairlead_serve_pending_bytes", "gauge", {}, waiting),
         meaning="Bytes of messages that wait for the database.",
     )
+    found.add(
+        *("fairlead_serve_guaranteed_open", "gauge", {}, server.node.awaited),
+        meaning="Guaranteed messages whose publishers wait for receivers to acknowledge them.",
+    )
     for name, value in list(counts.refused.items()):
         found.add(
             *("fairlead_serve_refused_total", "counter", {"condition": name}, value),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Final
 
 from fairlead.serve.node.calls import Ask, Call
@@ -12,6 +13,8 @@ from fairlead.store.clusters.deliveries import TIMEOUT, Delivery
 
 LOOK: Final = 0.25
 """Seconds between two looks at what is acknowledged elsewhere."""
+MOST: Final = 2000
+"""So many are asked for at once."""
 Tell = Callable[[Outcome], None]
 
 
@@ -23,10 +26,13 @@ class Awaiting:
         self._ask = ask
         self._open: dict[int, list[tuple[object, Tell]]] = {}
         self._asking = False
+        self._left = 0
+        """So many are still to be asked for in this round."""
         self._due = 0.0
+        """When the next round begins of itself."""
 
-    def __bool__(self) -> bool:
-        return bool(self._open)
+    def __len__(self) -> int:
+        return len(self._open)
 
     def add(self, number: int, owner: object, tell: Tell) -> None:
         """One more; `owner`: its link."""
@@ -43,22 +49,28 @@ class Awaiting:
 
     def moved(self) -> None:
         """Something was settled here."""
-        self._due = 0.0
+        self._left = len(self._open)
 
     def look(self, now: float) -> None:
         """Ask how it stands with them, if it is time to."""
-        if self._open and not self._asking and now >= self._due:
-            self._asking, self._due = True, now + LOOK
-            self._ask(Ask([*self._open]))
+        if now >= self._due:
+            self._left, self._due = len(self._open), now + LOOK
+        if self._asking or not self._left or not self._open:
+            return
+        numbers = [*islice(self._open, MOST)]
+        self._asking, self._left = True, max(self._left - len(numbers), 0)
+        self._ask(Ask(numbers))
 
     def told(self, call: Ask, found: Mapping[int, Delivery] | None) -> None:
         """What the store said; None: it could not."""
         self._asking = False
         for number in call.numbers if found is not None else ():
             delivery = (found or {}).get(number)
-            if delivery is not None and delivery.is_open:
+            every = self._open.pop(number, [])
+            if every and delivery is not None and delivery.is_open:
+                self._open[number] = every  # behind those that were not asked for yet
                 continue
-            for _, tell in self._open.pop(number, ()):
+            for _, tell in every:
                 tell(_outcome(delivery))
 
 

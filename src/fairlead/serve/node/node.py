@@ -191,6 +191,11 @@ class Node(Links):
         )
 
     @property
+    def awaited(self) -> int:
+        """So many guaranteed messages are not acknowledged yet, and their publishers are here."""
+        return len(self._awaiting)
+
+    @property
     def taking(self) -> bool:
         """Whether the store is asked for work just now; what goes back would be taken by that."""
         return any(desk.taking for desk in self._desks.values())
