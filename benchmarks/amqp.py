@@ -65,10 +65,10 @@ class Bench:
         given = (CLIENT, rhea, port, messages, window, what, at)
         return [shutil.which("node") or "node", *map(str, given)]
 
-    def over_amqp(self, url: str, window: int) -> Took:
+    def over_amqp(self, url: str, window: int, program: str = "fairlead") -> Took:
         """Through `fairlead serve`."""
         found: Took = {}
-        with serving(url) as (port, process):
+        with serving(url, program) as (port, process):
             for what in ("send", "receive"):
                 before = sum(process.cpu_times()[:2])
                 found[what] = self.client(port, what, MESSAGES, window)
@@ -137,6 +137,7 @@ def _beside(
     contenders: dict[str, Callable[[], Took]] = {
         "AMQP": lambda: bench.over_amqp(url(), window),
         "the store": lambda: _directly(url()),
+        "no store": lambda: bench.over_amqp(url(), window, "benchmarks.storeless"),
     }
     if (port := bench.rabbit) is not None:
         contenders["RabbitMQ"] = lambda: bench.over_rabbitmq(port, window)
@@ -159,6 +160,7 @@ def _beside(
     flight = f"AMQP, {window} in flight"
     goals = {
         "the store": (f"{database}: the store, {TOGETHER} at a time", ">= 0.8"),
+        "no store": (f"{database}: AMQP without a store", ""),
         "RabbitMQ": (f"{database}: RabbitMQ", ">= 0.5" if database == "SQLite" else ""),
     }
     return [
@@ -215,10 +217,10 @@ def _directly(url: str) -> Took:
 
 
 @contextmanager
-def serving(url: str) -> Iterator[tuple[int, psutil.Process]]:
+def serving(url: str, program: str = "fairlead") -> Iterator[tuple[int, psutil.Process]]:
     """`fairlead serve` on a new store: its port, and its process."""
     Store.open(url, create=True).close()
-    command = [sys.executable, "-m", "fairlead", "serve", "--store", url]
+    command = [sys.executable, "-m", program, "serve", "--store", url]
     process = subprocess.Popen(
         [*command, "--listen", "amqp://127.0.0.1:0"],
         stdout=subprocess.PIPE,
