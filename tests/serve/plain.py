@@ -40,7 +40,9 @@ class PlainWire:
 
     def close(self, condition: r.Condition | None = None) -> None: ...
 
-    def attach(self, link: r.Link, *, properties: dict[Any, Any] | None = None) -> None:
+    def attach(
+        self, link: r.Link, *, properties: dict[Any, Any] | None = None, address: str = ""
+    ) -> None:
         link.open = True
 
     def refuse(self, link: r.Link, condition: r.Condition) -> None:

@@ -11,16 +11,21 @@ from fairlead.serve.node.browsing import MOST, ROOM
 from fairlead.serve.node.calls import (
     ANY,
     CLUSTER,
+    MESSAGES,
     OWN,
     QUEUE,
     SUBJECT,
+    TEMPORARY,
     Answer,
     Ask,
     Browse,
     Call,
+    GoneError,
     Leave,
+    Make,
     More,
     Project,
+    Remove,
     Renew,
     Resolve,
     Send,
@@ -31,9 +36,10 @@ from fairlead.serve.node.calls import (
     Written,
 )
 from fairlead.serve.subscribing import Subscriptions, project, publish
+from fairlead.serve.temporary import KEPT, Temporaries
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.queues.settlement import Settlement
-from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taking import Claim, Held
 from fairlead.store.store import Store
 from fairlead.store.transaction import Transaction
 
@@ -45,6 +51,7 @@ class Executor:
         """`lease`: seconds for which work is taken; `name`: the server's."""
         self._store = store
         self._subscriptions = Subscriptions(store, lease, name)
+        self._temporaries = Temporaries(store, lease)
         self._lease = lease
         store.claim(lease)  # from now on room is kept for what is taken on a full disk
 
@@ -61,12 +68,20 @@ class Executor:
             return self._renew(call)
         if isinstance(call, Browse):
             return store.peek(call.name, most=MOST, groups=MOST, room=ROOM)
-        if isinstance(call, Project):
-            return project(store, call.host)
-        if isinstance(call, Subscribe):
-            return self._subscriptions.subscribe(call.wanted)
         if isinstance(call, Ask):
             return store.deliveries(call.numbers)
+        return self._of_link(call)
+
+    def _of_link(self, call: Resolve | Make | Remove | Project | Subscribe | Leave) -> Any:  # noqa: ANN401 - as the call says
+        """What a link is for, and what goes with it."""
+        if isinstance(call, Project):
+            return project(self._store, call.host)
+        if isinstance(call, Subscribe):
+            return self._subscriptions.subscribe(call.wanted)
+        if isinstance(call, Make):
+            return self._temporaries.make()
+        if isinstance(call, Remove):
+            return self._temporaries.remove(call.address)
         if isinstance(call, Leave):
             return self._subscriptions.leave(call.subscription, call.how)
         return self._resolve(call)
@@ -81,13 +96,13 @@ class Executor:
         if call.held:
             with self._store.transaction() as tx:
                 lost = tx.renew(call.held, self._lease)
+        self._temporaries.renew()
         return lost, self._subscriptions.renew()
 
     def _take(self, call: Take) -> list[Held]:
         if not self._store.ready(call.queue):  # a look costs less than a take that finds nothing
             return []
-        claim = self._store.claim(self._lease, most=call.most, page=call.page)
-        works = self._store.take_now(call.queue, claim)
+        works = self._store.take_now(call.queue, self._claim(call))
         return [work.held for work in works]
 
     def _round(self, units: list[Unit], takes: list[Take]) -> Written:
@@ -135,25 +150,44 @@ class Executor:
         return self._store.even_if_full(lambda: self._do(units, takes))  # it makes room
 
     def _do(self, units: list[Unit], takes: Sequence[Take]) -> list[list[Held] | Exception]:
-        claims = [self._store.claim(self._lease, most=each.most, page=each.page) for each in takes]
+        claims = [self._claim(each) for each in takes]
         for each in takes:
             self._store.tend(each.queue)
+        missing = self._missing(units)
         with self._store.transaction() as tx:
-            _Doing(self._store, tx).do(units)
+            _Doing(self._store, tx, missing).do(units)
             return [
                 tx.take_now(each.queue, claim) for each, claim in zip(takes, claims, strict=True)
             ]
 
+    def _claim(self, call: Take) -> Claim:
+        return self._store.claim(self._lease, most=call.most, page=call.page, group=call.group)
+
+    def _missing(self, units: list[Unit]) -> set[str]:
+        """Temporary queues that are not there any more, of those that something is for."""
+        named = {
+            to
+            for unit in units
+            for send in unit.sends
+            for to in (send.to, send.answer.to if send.answer else "")
+            if to.startswith(TEMPORARY)
+        }
+        return self._temporaries.missing(named) if named else named
+
     def _resolve(self, call: Resolve) -> str:
+        if call.name.startswith(TEMPORARY):
+            for each in self._temporaries.missing({call.name}):
+                raise _gone(each)
+            return QUEUE
         return CLUSTER if call.name in self._store.clusters() else QUEUE
 
 
 class _Doing:
     """Units in one transaction: the sends to one queue together, then what is settled."""
 
-    def __init__(self, store: Store, tx: Transaction) -> None:
-        """`tx`: open; whoever made it commits it."""
-        self._store, self._tx = store, tx
+    def __init__(self, store: Store, tx: Transaction, missing: set[str]) -> None:
+        """`tx`: open; whoever made it commits it. `missing`: temporary queues that are gone."""
+        self._store, self._tx, self._missing = store, tx, missing
         self._batches: dict[str, list[dict[str, Any]]] = {}
         self._ends: dict[str, list[Settlement]] = {}
         self._reads: dict[str, list[str]] = {}
@@ -201,6 +235,11 @@ class _Doing:
             raise MessageError(
                 f"address: found {queue!r}, allowed: a queue that is not the server's"
             )
+        if queue in self._missing:
+            raise _gone(queue)
+        if queue.startswith(TEMPORARY):
+            left = min(message.get("expires") or KEPT, KEPT)
+            message, queue = {**message, "group": queue, "expires": left}, MESSAGES
         self._batches.setdefault(queue, []).append(message)
 
 
@@ -212,3 +251,7 @@ def _answer(decision: StoreDecision, wanted: Answer) -> dict[str, Any]:
         "outcome": decision.outcome,
     }
     return {"body": messages.answer(decision.destination, said, wanted.correlation)}
+
+
+def _gone(address: str) -> GoneError:
+    return GoneError(f"{address}: found a temporary queue that is gone, or never was")

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from fairlead.errors import StoreError, UserError
 from fairlead.serve.access import Access
 from fairlead.serve.executor import Executor
-from fairlead.serve.node.calls import Call, Leave, Renew, Resolve, Subscribe, Write
+from fairlead.serve.node.calls import Call, Leave, Make, Remove, Renew, Resolve, Subscribe, Write
 from fairlead.serve.node.links import LEASE, Peer
 from fairlead.serve.node.node import Node
 from fairlead.serve.rights import Rights, named_by
@@ -142,10 +142,10 @@ class Server:
             failed = error
             if not isinstance(error, UserError):
                 LOGGER.exception("event=failed call=%s", type(call).__name__)
-            elif isinstance(call, Leave | Renew):  # no peer is there to be told
+            elif isinstance(call, Leave | Remove | Renew):  # no peer is there to be told
                 LOGGER.warning("event=failed call=%s why=%r", type(call).__name__, str(error))
         self.node.done(call, result, failed, time.time())
-        if isinstance(call, Resolve | Subscribe):
+        if isinstance(call, Resolve | Subscribe | Make):
             self._changed.set()
         self.moved()
 

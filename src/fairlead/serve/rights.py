@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from fairlead.config.serving import DEEDS, Deed, Right, Serving
+from fairlead.serve.node.calls import TEMPORARY
 from fairlead.serve.wire.records import Condition, Link
 
 UNAUTHORIZED: Final = "amqp:unauthorized-access"
@@ -45,7 +46,7 @@ class Rights:
 
     def may(self, user: str, host: str, address: str) -> frozenset[Deed]:
         """All that a user may do there."""
-        if self._open:
+        if self._open or address.startswith(TEMPORARY):  # who knows it, was told it
             return frozenset(DEEDS)
         asked = user, host, address
         found = self._kept.get(asked)
@@ -68,11 +69,22 @@ class Rights:
         """
         if link.target.coordinates:
             return None
+        if link.source.dynamic or link.target.dynamic:
+            return self._refusal_of_temporary(user, host)
         address = link.source.address if link.sends else link.target.address
         if address is None:
             return None
         deed: Deed = "send" if not link.sends else "browse" if link.source.copies else "take"
         return self.refusal(user, host, deed, address)
+
+    def _refusal_of_temporary(self, user: str, host: str) -> Condition | None:
+        """Who may take anything may have a queue that lives as long as a link."""
+        if self._open:
+            return None
+        for of, at, _, granted in self._rights:
+            if "take" in granted and of.fullmatch(user) and at.fullmatch(host):
+                return None
+        return Condition(UNAUTHORIZED, f"a temporary queue: {user} may not take from anything")
 
     def refusal_of_host(self, host: str) -> Condition | None:
         """Why a connection cannot be opened to a virtual host, if so."""

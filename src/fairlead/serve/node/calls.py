@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from fairlead.errors import MessageError
 from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.queues.settlement import Settlement
 from fairlead.store.queues.taking import Held
@@ -16,8 +17,16 @@ CLUSTER: Final = "cluster"
 SUBJECT: Final = "subject"
 OWN: Final = "fairlead:"
 """So the names of queues begin that servers keep for themselves; no client uses them."""
+TEMPORARY: Final = "temporary:"
+"""So the addresses of queues begin that live as long as a link."""
+MESSAGES: Final = f"{OWN}temporary"
+"""The queue that has what is sent to these, each a group."""
 ANY: Final = "any"
 """A queue or a cluster: whoever executes the call finds out, and says which."""
+
+
+class GoneError(MessageError):
+    """There is no such temporary queue any more."""
 
 
 class Answer(Struct):
@@ -79,6 +88,13 @@ class Take(Struct, eq=False):
     most: int
     page: int
     """Messages of each, at most."""
+    group: str | None = None
+    """The one that is wanted; None: any."""
+
+    @property
+    def called(self) -> str:
+        """What peers call the queue: a temporary queue is a group."""
+        return self.group or self.queue
 
 
 class Write(Struct, eq=False):
@@ -129,6 +145,18 @@ class Resolve(Struct, eq=False):
     owner: Any
 
 
+class Make(Struct, eq=False):
+    """Make a temporary queue. The result: its address."""
+
+    owner: Any
+
+
+class Remove(Struct, eq=False):
+    """A temporary queue is not wanted any more."""
+
+    address: str
+
+
 class Project(Struct, eq=False):
     """Which cluster's subjects a virtual host has. The result: its name."""
 
@@ -165,4 +193,17 @@ class Browse(Struct, eq=False):
     owner: Any
 
 
-Call = Ask | Browse | Write | Take | More | Renew | Resolve | Project | Subscribe | Leave
+Call = (
+    Ask
+    | Browse
+    | Write
+    | Take
+    | More
+    | Renew
+    | Resolve
+    | Make
+    | Remove
+    | Project
+    | Subscribe
+    | Leave
+)

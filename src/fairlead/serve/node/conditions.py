@@ -12,6 +12,7 @@ from fairlead.errors import (
     StaleWorkError,
     UserError,
 )
+from fairlead.serve.node.calls import GoneError
 from fairlead.serve.wire.records import Condition
 
 DECODE: Final = "amqp:decode-error"
@@ -19,6 +20,7 @@ FORCED: Final = "amqp:connection:forced"
 INTERNAL: Final = "amqp:internal-error"
 INVALID: Final = "amqp:invalid-field"
 LIMIT: Final = "amqp:resource-limit-exceeded"
+DELETED: Final = "amqp:resource-deleted"
 NOT_ALLOWED: Final = "amqp:not-allowed"
 NOT_FOUND: Final = "amqp:not-found"
 NOT_IMPLEMENTED: Final = "amqp:not-implemented"
@@ -36,6 +38,7 @@ _BY_ERROR: Final[tuple[tuple[type[Exception], str], ...]] = (
     (QueueFullError, LIMIT),
     (DiskFullError, LIMIT),
     (NoDestinationError, NO_DESTINATION),
+    (GoneError, NOT_FOUND),
     (StaleWorkError, STALE),
     (MessageError, INVALID),
 )

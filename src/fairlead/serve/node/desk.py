@@ -69,10 +69,14 @@ class Desk:
     """A queue's receivers. What it asks is `ask`ed; what is to be stored is `submit`ted."""
 
     def __init__(
-        self, queue: str, ask: Callable[[Call], None], submit: Callable[[Unit], None]
+        self,
+        queue: str,
+        group: str | None,
+        ask: Callable[[Call], None],
+        submit: Callable[[Unit], None],
     ) -> None:
-        """Nobody receives yet."""
-        self.queue = queue
+        """Nobody receives yet. `group`: the only one that is wanted; None: all are."""
+        self.queue, self._group = queue, group
         self._ask, self._submit = ask, submit
         self.links: deque[ReceiverLink] = deque()
         self._by_group: dict[str, tuple[ReceiverLink, Holding]] = {}
@@ -237,7 +241,7 @@ class Desk:
         self._again = False
         self._taking = True
         self._takes += 1
-        self._ask(Take(self.queue, *self._portions.next(wanted)))
+        self._ask(Take(self.queue, *self._portions.next(wanted), self._group))
 
     def coming(self) -> None:
         """Something is about to be stored, and can be taken in the same transaction."""

@@ -15,10 +15,14 @@ from fairlead.serve.node.browsing import BrowserLink
 from fairlead.serve.node.calls import (
     ANY,
     CLUSTER,
+    MESSAGES,
     OWN,
+    QUEUE,
     SUBJECT,
+    TEMPORARY,
     Browse,
     Call,
+    Make,
     Project,
     Resolve,
     Subscribe,
@@ -26,11 +30,11 @@ from fairlead.serve.node.calls import (
     Unit,
 )
 from fairlead.serve.node.conditions import (
+    DELETED,
     FORCED,
     LIMIT,
     NOT_ALLOWED,
     NOT_FOUND,
-    NOT_IMPLEMENTED,
     STOLEN,
     condition_of,
 )
@@ -38,6 +42,7 @@ from fairlead.serve.node.desk import Desk, ReceiverLink
 from fairlead.serve.node.port import Wire
 from fairlead.serve.node.senders import Said, SenderLink
 from fairlead.serve.node.subjects import Subscribers, refusal_of, said_in, subject_in, wanted_by
+from fairlead.serve.node.temporary import TemporaryQueues
 from fairlead.serve.node.transactions import Coordinator
 from fairlead.serve.node.units import Units
 from fairlead.serve.rights import Rights
@@ -111,6 +116,7 @@ class Links(ABC):
         """Links by their container, name and direction: there is one of each."""
         self._subscribers = Subscribers(self._ask, self._submit)
         self._awaiting = Awaiting(self._ask)
+        self._temporary = TemporaryQueues(self._ask, self._submit)
         self.stopped = False
 
     def govern(self, rights: Rights, links: int, raises: Callable[[str], bool]) -> None:
@@ -141,6 +147,10 @@ class Links(ABC):
             peer.wire.attach(link)
             peer.links[link.number] = Coordinator(peer.wire, link, self._submit)
             return
+        if (link.source if link.sends else link.target).dynamic:
+            self._asks(peer, link)
+            self._calls.append(Make((peer, link)))
+            return
         address = link.source.address if link.sends else link.target.address
         subject = subject_in(address)
         if subject is not None:
@@ -159,7 +169,7 @@ class Links(ABC):
             return Condition(FORCED, "the server is stopping")
         terminus = link.source if link.sends else link.target
         if terminus.dynamic:
-            return Condition(NOT_IMPLEMENTED, "dynamic addresses are not implemented")
+            return None
         if terminus.address is None:
             return Condition(NOT_FOUND, "found no address") if link.sends else None
         if terminus.address.startswith(OWN):
@@ -192,7 +202,7 @@ class Links(ABC):
 
     def _found_out(
         self,
-        call: Browse | Resolve | Project | Subscribe,
+        call: Browse | Resolve | Make | Project | Subscribe,
         result: Any,  # noqa: ANN401 - as the call says
         error: Exception | None,
     ) -> None:
@@ -201,6 +211,8 @@ class Links(ABC):
             self._browses(call, result, error)
         elif isinstance(call, Resolve):
             self._resolved(call, result, error)
+        elif isinstance(call, Make):
+            self._made(call, result, error)
         elif isinstance(call, Project):
             self._publishes(call, result, error)
         else:
@@ -219,6 +231,10 @@ class Links(ABC):
         if link.sends:
             if kind == CLUSTER:
                 why = "found a cluster, allowed: a queue; messages are received from the queues"
+                wire.refuse(link, Condition(NOT_ALLOWED, why))
+                return
+            if call.name.startswith(TEMPORARY) and not self._temporary.is_of(peer, call.name):
+                why = f"{call.name}: found another connection's, allowed: one's own"
                 wire.refuse(link, Condition(NOT_ALLOWED, why))
                 return
             wire.attach(link)
@@ -257,6 +273,21 @@ class Links(ABC):
         desk.join(receiver)
         if (flowed := peer.flows.pop(number, None)) is not None:
             desk.flow(receiver, flowed.credit, drain=flowed.drain)
+
+    def _made(self, call: Make, address: str, error: Exception | None) -> None:
+        """A queue that lives as long as a link."""
+        peer, link = call.owner
+        if error is None:
+            self._temporary.made(address, peer, link)
+        if not self._answered(peer, link, error):
+            if error is None:
+                self._temporary.remove(address)
+            return
+        peer.wire.attach(link, address=address)
+        if link.sends:
+            self._receives(peer, ReceiverLink(peer.wire, link, address))
+        else:
+            self._sends(peer, link, address, QUEUE)
 
     def _attached_to(self, peer: Peer, link: Link, subject: str) -> None:
         """A link to a subject: its peer publishes to it, or subscribes."""
@@ -316,6 +347,12 @@ class Links(ABC):
             self._forget(found.queue)
             if found.subscription is not None:
                 self._subscribers.left(found.subscription, link, closed=closed, orderly=orderly)
+        for address in self._temporary.made_for(link):
+            why = Condition(DELETED, f"{address}: the link has ended for which it was made")
+            for each in [*peer.links.values()]:
+                if isinstance(each, ReceiverLink) and each.queue == address:
+                    self._end_link(peer, each.link, why)
+            self._temporary.remove(address)
 
     def resumed(self, peer: Peer) -> None:
         """A peer that was full can be sent messages again."""
@@ -348,7 +385,9 @@ class Links(ABC):
     def _desk(self, queue: str) -> Desk:
         found = self._desks.get(queue)
         if found is None:
-            found = self._desks[queue] = Desk(queue, self._ask, self._submit)
+            group = queue if queue.startswith(TEMPORARY) else None
+            of = MESSAGES if group else queue
+            found = self._desks[queue] = Desk(of, group, self._ask, self._submit)
             found.stopped = self.stopped
         found.now = self._now
         return found

@@ -9,12 +9,15 @@ from fairlead.serve.node.awaiting import LOOK
 from fairlead.serve.node.browsing import BrowserLink
 from fairlead.serve.node.calls import (
     CLUSTER,
+    MESSAGES,
     QUEUE,
     SUBJECT,
+    TEMPORARY,
     Ask,
     Call,
     Leave,
     More,
+    Remove,
     Renew,
     Take,
     Unit,
@@ -111,6 +114,8 @@ class Node(Links):
         elif isinstance(call, Leave):
             self.arrived(self._subscribers.has_left(call))
             self._left(is_all=result is not False)
+        elif isinstance(call, Remove):
+            self._temporary.removing -= 1
         elif isinstance(call, Ask):
             self._awaiting.told(call, None if error is not None else result)
         else:
@@ -127,14 +132,14 @@ class Node(Links):
             if isinstance(found, Exception):
                 self._took(take, [], found)
             else:
-                self._seen.add(take.queue)
+                self._seen.add(take.called)
                 self._took(take, found, None)
         self._units.written(call, result.units, self._now)
         self._seen.clear()
 
     def _took(self, call: Take, found: list[Held], error: Exception | None) -> None:
-        self._desk(call.queue).took(call, found, error)
-        self._forget(call.queue)
+        self._desk(call.called).took(call, found, error)
+        self._forget(call.called)
 
     def calls(self) -> list[Call]:
         """What the store is to be asked now; each is answered by `done`."""
@@ -167,14 +172,17 @@ class Node(Links):
 
     def arrived(self, queues: Iterable[str] | None = None) -> None:
         """Something may have come to these queues, or to any: from elsewhere, or as it is due."""
-        for name in [*self._desks] if queues is None else queues:
+        names = [*self._desks] if queues is None else [*queues]
+        if MESSAGES in names:
+            names += [name for name in self._desks if name.startswith(TEMPORARY)]
+        for name in names:
             if name in self._desks:
                 self._desks[name].arrived()
 
     @property
     def wanted(self) -> list[str]:
         """The queues of which somebody wants something."""
-        return [name for name, desk in self._desks.items() if desk.links]
+        return [*{desk.queue for desk in self._desks.values() if desk.links}]
 
     @property
     def wants(self) -> bool:
@@ -187,6 +195,7 @@ class Node(Links):
         return bool(
             self._units.busy
             or self._subscribers.leaving
+            or self._temporary.removing
             or any(each.open for desk in self._desks.values() for each in desk.holdings)
         )
 
@@ -297,7 +306,8 @@ class Node(Links):
         touched: dict[str, set[str]] = {}
         for send, answer in zip(unit.sends, unit.answers, strict=False):
             if send.kind == QUEUE:
-                touched.setdefault(send.to, set()).add(send.more.get("group", ""))
+                of = send.to if send.to.startswith(TEMPORARY) else send.more.get("group", "")
+                touched.setdefault(send.to, set()).add(of)
             elif send.kind == CLUSTER:
                 self.arrived([name for name, _ in answer.copies])
             elif send.kind == SUBJECT:

@@ -25,8 +25,10 @@ class Wire(Protocol):
     def close(self, condition: Condition | None = None) -> None:
         """Close the connection."""
 
-    def attach(self, link: Link, *, properties: dict[Any, Any] | None = None) -> None:
-        """Answer a link as its peer wants it."""
+    def attach(
+        self, link: Link, *, properties: dict[Any, Any] | None = None, address: str = ""
+    ) -> None:
+        """Answer a link as its peer wants it; `address`: of the queue that was made for it."""
 
     def refuse(self, link: Link, condition: Condition) -> None:
         """Refuse a link."""

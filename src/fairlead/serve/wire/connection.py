@@ -31,14 +31,19 @@ class Connection(Engine):
         LIB.pn_connection_open(self._connection)
         self._speak()
 
-    def attach(self, link: r.Link, *, properties: dict[Any, Any] | None = None) -> None:
-        """Answer a link as its peer wants it."""
+    def attach(
+        self, link: r.Link, *, properties: dict[Any, Any] | None = None, address: str = ""
+    ) -> None:
+        """Answer a link as its peer wants it; `address`: of the queue that was made for it."""
         known = self._by_number.get(link.number)
         if known is None:
             return
         pointer = known.pointer
         LIB.pn_terminus_copy(LIB.pn_link_source(pointer), LIB.pn_link_remote_source(pointer))
         LIB.pn_terminus_copy(LIB.pn_link_target(pointer), LIB.pn_link_remote_target(pointer))
+        if address:
+            ours = LIB.pn_link_source if link.sends else LIB.pn_link_target
+            LIB.pn_terminus_set_address(ours(pointer), address.encode())
         mode = LIB.pn_link_remote_snd_settle_mode(pointer)
         LIB.pn_link_set_snd_settle_mode(pointer, mode)
         LIB.pn_link_set_rcv_settle_mode(pointer, LIB.PN_RCV_FIRST)
