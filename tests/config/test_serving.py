@@ -90,7 +90,6 @@ def test_nothing_said_is_this_machine_alone(tmp_path: Path) -> None:
                 "allowed: a file of users, or [tls] with clients"
             ),
         ),
-        (TLS, "tls: found no address amqps:// in listen, allowed: at least one"),
         ("anonymous = false", "anonymous: found false, without users, allowed: with a file of"),
         ("[tls]", "tls.certificate: found nothing, allowed: "),
         ("[limits]\nlinks = 0", ":2: limits.links: found 0, allowed: "),

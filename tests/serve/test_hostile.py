@@ -128,7 +128,7 @@ def test_links_by_the_thousand_are_refused_one_by_one(served: Served) -> None:
             assert heard[1][2].value[0] == LIMIT
             refused += 1
     (one,) = served.server.sessions
-    assert len(one.peer.links) + len(one.peer.waiting) == LIMITS["links"]
+    eventually(lambda: len(one.peer.links) + len(one.peer.waiting) == LIMITS["links"])
     for k in range(100, 2000):  # it goes on, and never detaches what is refused
         peer.say(attaching(k, f"queue-{k}"))
     assert peer.conditions()[-1] == LIMIT
@@ -342,6 +342,16 @@ def test_bytes_that_are_nearly_right_do_no_harm(
     answering.feed(bytes(data[:cut]) + more)
     answering.feed(bytes(data[cut:]))
     answering.close()
+
+
+def test_credit_that_cannot_be_counted_ends_the_link(served: Served) -> None:
+    peer = Raw(served.server.places[0])
+    peer.say(STARTED, attaching(0, "orders", receives=True), flowing(0, 2**31))
+    while (heard := peer.hear()) is not None and heard[0] != raw.DETACH:
+        pass
+    assert heard is not None
+    assert heard[1][2].value[0] == "amqp:not-allowed"
+    peer.close()
 
 
 def test_frames_in_any_order_do_no_harm() -> None:

@@ -200,6 +200,9 @@ def test_times_are_read_from_the_usual_annotations() -> None:
     assert message.delay_in({"x-opt-delivery-delay": codec.UInt(1500)}, 0.0) == 1.5
     assert message.delay_in({"x-opt-delivery-time": 12_000}, 10.0) == 2.0
     assert message.delay_in({"x-opt-scheduled-enqueue-time": codec.Timestamp(5)}, 10.0) == 0.0
+    for wrong in (-5, "soon", True):
+        with pytest.raises(codec.CodecError, match="x-opt-delivery-delay: found "):
+            message.delay_in({"x-opt-delivery-delay": wrong}, 0.0)
     found = incoming(bytes(proton.Message("x", ttl=5).encode()))
     assert message.expiry_of(found, 10.0) == 5.0
     assert message.expiry_of(found, 10.0, delay=6.0) == 6.001

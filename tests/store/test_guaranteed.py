@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairlead import Cluster, Store
-from fairlead.errors import ChangeError
+from fairlead.errors import ChangeError, MessageError
 from tests.stores import made_url
 
 Options = dict[str, Any]
@@ -90,6 +90,31 @@ def test_what_is_not_acknowledged_in_time_has_failed_and_is_not_given_later(kind
         assert [body for body, _ in received(store, "A")] == ["some"]
         assert [each.reason for each in store.dead(queue("A"))] == ["it has expired"]
         assert outcome(store, some) == "acknowledged"
+
+
+@pytest.mark.parametrize("timeout", [0, 30])
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_what_is_not_wanted_any_more_has_failed_then(kind: str, timeout: int) -> None:
+    now = [1000.0]
+    with Store.open(made_url(kind), create=True, clock=lambda: now[0]) as store:
+        begun(store, "A", delivery_timeout=timeout)
+        said = {"subject": SUBJECT, "delivery": "all"}
+        number = store.publish("news", "o", said, expires=5).number
+        now[0] += 4
+        assert outcome(store, number) == "open"
+        now[0] += 1
+        assert outcome(store, number) == "timeout"
+        assert received(store, "A") == []
+
+
+def test_an_id_is_that_of_one_message_whatever_its_subject(store: Store) -> None:
+    begun(store, "A")
+    store.subscribe("news", "/z", "A")
+    said = {"subject": SUBJECT, "delivery": "all"}
+    first = store.publish("news", "o", said, id="x")
+    assert store.publish("news", "o", said, id="x") == first
+    with pytest.raises(MessageError, match="id: found 'x', which another message had before"):
+        store.publish("news", "o", {**said, "subject": "/z"}, id="x")
 
 
 def test_a_timeout_of_0_is_none(store: Store) -> None:

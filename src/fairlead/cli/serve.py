@@ -51,7 +51,11 @@ def serve(url: str, options: Options) -> None:
     check()
     serving = Serving() if options.settings is None else load_serving(options.settings)
     places = [place_of(each, "--listen") for each in options.listen] or serving.places
-    check_places(serving, places)
+    try:
+        check_places(serving, places)
+    except UserError as error:
+        where = "" if options.settings is None else f"{options.settings}: "
+        raise UserError(f"{where}{error}") from None
     folder = None if options.settings is None else options.settings.absolute().parent
     access = Access(serving, folder)
     log_to_stderr()
@@ -63,6 +67,14 @@ def serve(url: str, options: Options) -> None:
 
 async def _serve(store: Store, access: Access, places: Sequence[Place], options: Options) -> None:
     server = Server(store, access, options.lease, options.name)
+    with _watched(server, options.metrics) as metrics:
+        await _serve_at(store, server, places, options, metrics)
+
+
+async def _serve_at(
+    store: Store, server: Server, places: Sequence[Place], options: Options, metrics: str | None
+) -> None:
+    """`metrics`: where Prometheus is answered."""
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -79,13 +91,14 @@ async def _serve(store: Store, access: Access, places: Sequence[Place], options:
         ) from None
     for place, (host, port) in zip(places, server.places, strict=False):
         print(f"listening: {place._replace(host=host, port=port)}", flush=True)
+    if metrics is not None:
+        print(f"metrics: {metrics}", flush=True)
     gc.freeze()  # what is there by now stays
     gc.set_threshold(NEW)
     LOGGER.info("event=started store=%s", store.place)
     loop.add_signal_handler(signal.SIGHUP, _read_again, server, places, options.settings)
     try:
-        with _watched(server, options.metrics):
-            await _until(told, server, once=options.once)
+        await _until(told, server, once=options.once)
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):  # a second one ends it at once
             loop.remove_signal_handler(number)
@@ -114,14 +127,13 @@ async def _alive(manager: ServiceManager) -> None:
 
 
 @contextmanager
-def _watched(server: Server, address: str | None) -> Iterator[None]:
-    """Answer Prometheus, if that is asked for."""
+def _watched(server: Server, address: str | None) -> Iterator[str | None]:
+    """Answer Prometheus, if that is asked for; where."""
     if address is None:
-        yield
+        yield None
         return
     with MetricsServer(partial(page, server), address, ConfigError) as found:
-        print(f"metrics: {found.url}", flush=True)
-        yield
+        yield found.url
 
 
 def _read_again(server: Server, places: Sequence[Place], settings: Path | None) -> None:

@@ -151,7 +151,7 @@ class Serving(FileTable, frozen=True, kw_only=True):
         for each in self.raised_by_priority:
             check_name("raised_by_priority", each)
         try:
-            check_places(self, self.places)
+            _check_each(self, self.places)  # who starts the server may say others
         except UserError as error:
             raise ValueError(str(error)) from None
 
@@ -171,6 +171,12 @@ def check_places(serving: Serving, places: list[Place]) -> None:
 
     Raises UserError.
     """
+    _check_each(serving, places)
+    if serving.tls is not None and not any(each.secure for each in places):
+        raise UserError("tls: found no address amqps:// in listen, allowed: at least one")
+
+
+def _check_each(serving: Serving, places: list[Place]) -> None:
     if not places:
         raise UserError("listen: found nothing, allowed: at least one address")
     for each in places:
@@ -186,8 +192,6 @@ def check_places(serving: Serving, places: list[Place]) -> None:
                 f"users: found nothing, so that nobody could connect to {each}, allowed: a file of "
                 "users, or [tls] with clients"
             )
-    if serving.tls is not None and not any(each.secure for each in places):
-        raise UserError("tls: found no address amqps:// in listen, allowed: at least one")
     if not (serving.lets_anybody or serving.users or (serving.tls and serving.tls.clients)):
         raise UserError("anonymous: found false, without users, allowed: with a file of users")
 

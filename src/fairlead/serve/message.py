@@ -359,13 +359,17 @@ TIMES: Final = ("x-opt-delivery-time", "x-opt-scheduled-enqueue-time")
 
 
 def delay_in(annotations: Mapping[Any, Any], now: float) -> float:
-    """Seconds until a message is to arrive, as its annotations say it; 0: at once."""
-    for name in DELAYS:
-        if isinstance(found := annotations.get(name), int):
-            return max(int(found) / 1000, 0.0)
-    for name in TIMES:
-        if isinstance(found := annotations.get(name), int):
-            return max(int(found) / 1000 - now, 0.0)
+    """Seconds until a message is to arrive, as its annotations say it; 0: at once.
+
+    Raises CodecError for what is no time.
+    """
+    for name in (*DELAYS, *TIMES):
+        found = annotations.get(name)
+        if found is None:
+            continue
+        if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+            raise CodecError(f"{name}: found {plain(found)!r}, allowed: milliseconds from 0 on")
+        return max(int(found) / 1000 - (now if name in TIMES else 0.0), 0.0)
     return 0.0
 
 

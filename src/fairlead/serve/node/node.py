@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from fairlead.serve.node.awaiting import LOOK
 from fairlead.serve.node.browsing import BrowserLink
@@ -27,6 +27,7 @@ from fairlead.serve.node.calls import (
 )
 from fairlead.serve.node.conditions import (
     FORCED,
+    NOT_ALLOWED,
     TOO_LARGE,
 )
 from fairlead.serve.node.desk import ReceiverLink
@@ -52,6 +53,8 @@ from fairlead.serve.wire.records import (
     TooLarge,
 )
 from fairlead.store.queues.taking import Held
+
+MOST_CREDIT: Final = 2**31 - 1
 
 
 class Node(Links):
@@ -288,6 +291,10 @@ class Node(Links):
             self._end_link(peer, event.link, why)
 
     def _flowed(self, peer: Peer, event: Flowed) -> None:
+        if event.credit < 0:
+            why = Condition(NOT_ALLOWED, f"credit: found more than allowed: at most {MOST_CREDIT}")
+            self._end_link(peer, event.link, why)
+            return
         found = peer.links.get(event.link.number)
         if isinstance(found, ReceiverLink):
             desk = self._desk(found.queue)

@@ -100,10 +100,17 @@ class SenderLink:
         said = {} if self.kind == QUEUE else self._said(found)
         if isinstance(said, Condition):
             return said
-        send = _send(to, self.kind, found, now, said)
+        try:
+            send = _send(to, self.kind, found, now, said)
+        except CodecError as error:
+            return Condition(INVALID, str(error))
         if self._raises_there or (self.to is None and self._raises(to)):
             priority = USUAL if found.priority is None else min(found.priority, HIGHEST)
             send.more["priority"] = priority * STEP
+        return self._with_answer(send, found)
+
+    def _with_answer(self, send: Send, found: Incoming) -> Send | Condition:
+        """The same, with where to say its destination, if it asks for that."""
         if self.kind in (CLUSTER, ANY) and found.annotations.get(messages.DESTINATION) is True:
             reply = found.properties.get("reply_to")
             if not isinstance(reply, str) or not reply:

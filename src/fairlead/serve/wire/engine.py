@@ -290,7 +290,7 @@ class Engine:
         if known is None or not known.link.sends:
             return
         drain = bool(LIB.pn_link_get_drain(pointer))
-        self._events.append(r.Flowed(known.link, max(LIB.pn_link_credit(pointer), 0), drain))
+        self._events.append(r.Flowed(known.link, LIB.pn_link_credit(pointer), drain))
 
     def _delivery(self, event: Any) -> None:  # noqa: ANN401
         pointer = LIB.pn_event_delivery(event)

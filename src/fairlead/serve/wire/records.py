@@ -137,7 +137,7 @@ class Flowed(Struct, frozen=True):
 
     link: Link
     credit: int
-    """So many more."""
+    """So many more; below 0: more than the engine can count."""
     drain: bool
     """Whether it wants to have the rest of its credit back, if there is nothing."""
 

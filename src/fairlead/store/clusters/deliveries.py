@@ -62,9 +62,11 @@ def guarantee(
     if not delivery:
         return None
     now, timeout = time_of(database, asked.now), cluster.failures.ack_timeout
-    due = (outgoing.due or now) + timeout if timeout else None
+    due = (outgoing.due or now) + timeout if timeout else outgoing.expires
+    if due is not None and outgoing.expires is not None:
+        due = min(due, outgoing.expires)
     if due is not None and (delivery != SOME or len(decision.copies) == 1):
-        outgoing.expires = min(outgoing.expires or due, due)
+        outgoing.expires = due
     said = dict(zip(cluster.policy.reads, cluster.failures.published(values), strict=True))
     database.run(
         "add_guaranteed",

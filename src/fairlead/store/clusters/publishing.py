@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec.structs import asdict, replace
 
-from fairlead.balance.message import CONTROL
+from fairlead.balance.message import CONTROL, REFUSED
 from fairlead.errors import MessageError, NoDestinationError
 from fairlead.store.arguments import REMEMBERED
 from fairlead.store.clusters.choosing import UNREAD, Asked, Choices, as_said, decision_of
@@ -12,7 +14,7 @@ from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.deliveries import guarantee
 from fairlead.store.clusters.history import published_before
 from fairlead.store.clusters.memory import Memory
-from fairlead.store.clusters.state import Version, read_row
+from fairlead.store.clusters.state import Row, Version, read_row, read_version
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
 from fairlead.store.queues.bodies import REDELIVERED, digest
@@ -20,6 +22,9 @@ from fairlead.store.queues.one_statement import try_send_one
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.sending import send
 from fairlead.store.queues.settings import Queue, made_queue
+
+ALLOWED: Final = "to publish again when there is one"
+GUARANTEE: Final = "a weighted message with delivery some or all: its acknowledgements are counted"
 
 
 def publish(
@@ -43,8 +48,8 @@ def publish(
         return decision
     if not decision.copies:
         error = NoDestinationError(
-            f"cluster {asked.cluster!r}: found no destination ({decision.outcome}), allowed: to "
-            "publish again when there is one; nothing was sent or counted"
+            f"cluster {asked.cluster!r}: found no destination ({decision.outcome}), allowed: "
+            f"{ALLOWED if decision.outcome != REFUSED else GUARANTEE}; nothing was sent or counted"
         )
         error.outcome = decision.outcome
         raise error
@@ -130,11 +135,19 @@ def publish_one(
     return decision._replace(messages=() if key is None else (key,))
 
 
+def _stream(database: Database, row: Row, asked: Asked) -> str:
+    """What else tells two messages of one id apart: the same body to another subject is another."""
+    cluster = read_version(database, row).start.cluster
+    if not cluster.policy.streams:
+        return ""
+    return ":" + "/".join(cluster.stream(cluster.values_of(asked.message)))
+
+
 def _remember(database: Database, asked: Asked, outgoing: OutgoingMessage) -> bool:
     """Whether a message's id is new to the cluster. Raises MessageError for another's id."""
     row = read_row(database, asked.cluster, "cluster")
     now = time_of(database, asked.now)
-    content = digest(outgoing.format, outgoing.body)
+    content = digest(outgoing.format, outgoing.body) + _stream(database, row, asked)
     found = database.run(
         "add_message_ids",
         queue=-row.id,
