@@ -182,7 +182,13 @@ class Server:
         """Let something go on until the server stops."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:  # a fault of ours, of which nobody else would hear
+            LOGGER.error("event=failed", exc_info=error)
 
     # -------- sessions
 
