@@ -47,10 +47,10 @@ from fairlead.store.transaction import Transaction
 class Executor:
     """Executes calls of a node on a store. Thread-safe, as the store is."""
 
-    def __init__(self, store: Store, lease: float, name: str = "") -> None:
-        """`lease`: seconds for which work is taken; `name`: the server's."""
+    def __init__(self, store: Store, lease: float) -> None:
+        """`lease`: seconds for which work is taken."""
         self._store = store
-        self._subscriptions = Subscriptions(store, lease, name)
+        self._subscriptions = Subscriptions(store, lease)
         self._temporaries = Temporaries(store, lease)
         self._lease = lease
         store.claim(lease)  # from now on room is kept for what is taken on a full disk

@@ -59,7 +59,7 @@ class Server:
         self._store = store
         self.access = access or Access()
         self.node = Node(lease, name, *_of_node(self.access), one_writer=store.has_one_writer)
-        self._executor = Executor(store, lease, name)
+        self._executor = Executor(store, lease)
         self._threads = ThreadPoolExecutor(THREADS, "fairlead-serve")
         self._writer = ThreadPoolExecutor(1, "fairlead-serve-write")
         self._listener = ThreadPoolExecutor(2, "fairlead-serve-wait")

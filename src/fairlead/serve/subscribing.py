@@ -97,9 +97,9 @@ class Subscriptions:
     not those of servers that live, as the work shows that these keep for themselves. Thread-safe.
     """
 
-    def __init__(self, store: Store, lease: float, server: str) -> None:
+    def __init__(self, store: Store, lease: float) -> None:
         """`lease`: seconds for which the work is taken."""
-        self._store, self._lease, self._server = store, lease, server
+        self._store, self._lease = store, lease
         self._id = secrets.token_hex(8)
         self._alive: StoreWork | None = None
         """The work that shows that this server lives; there is none before it has a client."""
