@@ -113,8 +113,8 @@ SELECT 1, 'm-' || k, 9, 1, '', 0, k
 FROM n;
 
 INSERT INTO fairlead.guaranteed
-  (id, cluster, key, stream, sequence, said, delivery, copies, at)
-SELECT k, 9, 'm-' || k, '/s', k, '[]', 'all', 1, k
+  (id, cluster, key, sequence, said, delivery, copies, at)
+SELECT k, 9, 'm-' || k, k, '[]', 'all', 1, k
 FROM n;
 
 INSERT INTO fairlead.acknowledgements

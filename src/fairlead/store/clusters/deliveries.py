@@ -73,7 +73,6 @@ def guarantee(
         id=decision.number,
         cluster=read_row(database, asked.cluster, "cluster").id,
         key=asked.id,
-        stream="/".join(cluster.stream(values)),
         sequence=decision.sequence,
         said=json.dumps({name: value for name, value in said.items() if value}),
         delivery=delivery,

@@ -53,12 +53,9 @@ class Guaranteed(NamedTuple):
     id: int
     cluster: str
     key: str
-    stream: str
     sequence: int
     said: str
     copies: int
-    due: int | None
-    destination: int
 
 
 def departed(database: Database, wanted: Subscription, author: Author) -> Departed | None:
@@ -142,9 +139,9 @@ class _Rerouting(NamedTuple):
         failures = SmartSocketsFailures(state_of(self.database, known.cluster))
         outcome, reason = failures.fate(self.way, shared=known.copies > 1), HAS_FAILED
         if outcome == RELEASED:
-            version, decision = self.choices.decide_again(self._asked(known), known.sequence)
+            asked = self._asked(known)
+            version, decision = self.choices.decide_again(asked, known.sequence)
             if decision.copies:
-                asked = self._asked(known)
                 hand_over(self.database, version, decision, asked, outgoing, known.id)
                 return f"{RELEASED}: it goes to {decision.destination}"
             outcome, reason = decision.outcome, NOBODY_LEFT

@@ -83,14 +83,14 @@ SELECT fairlead._run_add_published(
 SELECT fairlead._run_unpublish(%(queue)s, %(key)s);
 
 -- add_guaranteed: a guaranteed message was published
-SELECT fairlead._run_add_guaranteed(%(id)s, %(cluster)s, %(key)s, %(stream)s, %(sequence)s, %(said)s,
+SELECT fairlead._run_add_guaranteed(%(id)s, %(cluster)s, %(key)s, %(sequence)s, %(said)s,
   %(delivery)s, %(copies)s, %(at)s, %(due)s);
 
 -- add_acknowledgement: what became of a copy of one
 SELECT fairlead._run_add_acknowledgement(%(guaranteed)s, %(outcome)s, %(reason)s);
 
 -- guaranteed: what is known of a guaranteed message, by a copy of it that waits
-SELECT g.id, c.name, g.key, g.stream, g.sequence, g.said, g.copies, g.due, p.destination
+SELECT g.id, c.name, g.key, g.sequence, g.said, g.copies
 FROM fairlead.published p JOIN fairlead.guaranteed g ON g.id = p.guaranteed JOIN fairlead.clusters c ON c.id = g.cluster
 WHERE p.queue = %(queue)s AND p.key = %(key)s;
 

@@ -158,12 +158,12 @@ END $$;
 
 -- A guaranteed message was published.
 CREATE OR REPLACE FUNCTION fairlead._run_add_guaranteed(
-  p_id bigint, p_cluster bigint, p_key text, p_stream text, p_sequence bigint, p_said text, p_delivery text,
+  p_id bigint, p_cluster bigint, p_key text, p_sequence bigint, p_said text, p_delivery text,
   p_copies bigint, p_at bigint, p_due bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  INSERT INTO fairlead.guaranteed (id, cluster, key, stream, sequence, said, delivery, copies, at, due)
-  VALUES (p_id, p_cluster, p_key, p_stream, p_sequence, p_said, p_delivery, p_copies, p_at, p_due);
+  INSERT INTO fairlead.guaranteed (id, cluster, key, sequence, said, delivery, copies, at, due)
+  VALUES (p_id, p_cluster, p_key, p_sequence, p_said, p_delivery, p_copies, p_at, p_due);
 END $$;
 
 -- What became of a copy of one.

@@ -83,14 +83,14 @@ ON CONFLICT DO NOTHING;
 DELETE FROM fairlead_published WHERE queue = :queue AND key = :key;
 
 -- add_guaranteed: a guaranteed message was published
-INSERT INTO fairlead_guaranteed (id, cluster, key, stream, sequence, said, delivery, copies, at, due)
-VALUES (:id, :cluster, :key, :stream, :sequence, :said, :delivery, :copies, :at, :due);
+INSERT INTO fairlead_guaranteed (id, cluster, key, sequence, said, delivery, copies, at, due)
+VALUES (:id, :cluster, :key, :sequence, :said, :delivery, :copies, :at, :due);
 
 -- add_acknowledgement: what became of a copy of one
 INSERT INTO fairlead_acknowledgements (guaranteed, outcome, reason) VALUES (:guaranteed, :outcome, :reason);
 
 -- guaranteed: what is known of a guaranteed message, by a copy of it that waits
-SELECT g.id, c.name, g.key, g.stream, g.sequence, g.said, g.copies, g.due, p.destination
+SELECT g.id, c.name, g.key, g.sequence, g.said, g.copies
 FROM fairlead_published p JOIN fairlead_guaranteed g ON g.id = p.guaranteed JOIN fairlead_clusters c ON c.id = g.cluster
 WHERE p.queue = :queue AND p.key = :key;
 

@@ -6,7 +6,6 @@ CREATE TABLE fairlead.guaranteed (
   id BIGINT PRIMARY KEY,                     -- the number of the event of their first decision
   cluster BIGINT NOT NULL,
   key TEXT NOT NULL,                         -- the message's id, where its publisher gave one
-  stream TEXT NOT NULL,
   sequence BIGINT NOT NULL,
   said TEXT NOT NULL,                        -- JSON: what decides who gets it, as it was when it was published
   delivery TEXT NOT NULL,                    -- some, all
