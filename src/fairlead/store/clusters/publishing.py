@@ -23,8 +23,10 @@ from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.sending import send
 from fairlead.store.queues.settings import Queue, made_queue
 
-ALLOWED: Final = "to publish again when there is one"
-GUARANTEE: Final = "a weighted message with delivery some or all: its acknowledgements are counted"
+PUBLISH_AGAIN: Final = "to publish again when there is one"
+MAKE_IT_GUARANTEED: Final = (
+    "a weighted message with delivery some or all: its acknowledgements are counted"
+)
 
 
 def publish(
@@ -49,7 +51,8 @@ def publish(
     if not decision.copies:
         error = NoDestinationError(
             f"cluster {asked.cluster!r}: found no destination ({decision.outcome}), allowed: "
-            f"{ALLOWED if decision.outcome != REFUSED else GUARANTEE}; nothing was sent or counted"
+            f"{MAKE_IT_GUARANTEED if decision.outcome == REFUSED else PUBLISH_AGAIN}; "
+            "nothing was sent or counted"
         )
         error.outcome = decision.outcome
         raise error
@@ -71,7 +74,9 @@ def hand_over(
     `guaranteed`: the number with which it is remembered, None: it is not.
     """
     cluster = version.start.cluster
-    waits = guaranteed is not None or cluster.timed(())
+    row = None
+    if guaranteed is not None or cluster.timed(()):
+        row = read_row(database, asked.cluster, "cluster")
     sent = []
     for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
         to = cluster.queue(version.member_of[id_]) or name
@@ -82,8 +87,7 @@ def hand_over(
         else:
             (key,) = send(database, queue, [replace(each)], asked.actor)
         sent.append(key)
-        if waits:
-            row = read_row(database, asked.cluster, "cluster")
+        if row is not None:
             database.run("set_completing", queue=queue.id)
             database.run(
                 "add_published",
