@@ -13,6 +13,7 @@ from fairlead.serve.node.calls import Call, Leave, Unit
 from fairlead.serve.node.conditions import INVALID, NOT_FOUND, NOT_IMPLEMENTED
 from fairlead.serve.wire.records import Condition, Link
 from fairlead.store.clusters.subscription import Subscription
+from fairlead.store.verbs.subscriptions import FAILURE, WAYS
 
 PREFIX: Final = "subject:"
 """Before the subject in an address."""
@@ -21,7 +22,6 @@ LOAD_BALANCING: Final = "load-balancing"
 NAME: Final = "name"
 DISCONNECT_MODE: Final = "disconnect-mode"
 """Properties of a receiver's link."""
-MODES_OF_DISCONNECTING: Final = ("failure", "success", "warm")
 MODE: Final = "x-opt-fairlead-mode"
 DELIVERY: Final = "x-opt-fairlead-delivery"
 """Annotations of a message."""
@@ -71,13 +71,13 @@ class Wanted(Struct, frozen=True):
     load_balanced: bool
     durable: bool
     """Whether it is remembered while it is away."""
-    disconnect_mode: str = ""
+    disconnect_mode: str
     """What it means that its connection is lost: failure, success or warm."""
 
 
 def wanted_by(link: Link, subject: str, container: str, host: str) -> Wanted | Condition:
     """What a link's source and properties say."""
-    properties = {str(key): value for key, value in link.properties.items()}
+    properties = _properties(link)
     name = properties.get(NAME, container)
     if not isinstance(name, str) or not name:
         return Condition(INVALID, f"{NAME}: found {name!r}, allowed: a text, or a container id")
@@ -85,17 +85,17 @@ def wanted_by(link: Link, subject: str, container: str, host: str) -> Wanted | C
     if not isinstance(balanced, bool):
         return Condition(INVALID, f"{LOAD_BALANCING}: found {balanced!r}, allowed: true or false")
     mode = _mode_of_disconnecting(link)
-    if mode not in MODES_OF_DISCONNECTING:
-        allowed = ", ".join(MODES_OF_DISCONNECTING)
-        return Condition(INVALID, f"{DISCONNECT_MODE}: found {mode!r}, allowed: {allowed}")
+    if mode not in WAYS:
+        return Condition(INVALID, f"{DISCONNECT_MODE}: found {mode!r}, allowed: {', '.join(WAYS)}")
     return Wanted(host, subject, str(name), balanced, is_durable(link), str(mode))
 
 
+def _properties(link: Link) -> dict[str, Any]:
+    return {str(key): value for key, value in link.properties.items()}
+
+
 def _mode_of_disconnecting(link: Link) -> object:
-    for key, value in link.properties.items():
-        if key == DISCONNECT_MODE:
-            return value
-    return WARM if _outlives(link) else "failure"
+    return _properties(link).get(DISCONNECT_MODE, WARM if _outlives(link) else FAILURE)
 
 
 def _outlives(link: Link) -> bool:
