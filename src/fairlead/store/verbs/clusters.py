@@ -21,7 +21,7 @@ from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.journal.retention import Retention
 from fairlead.store.queues.outgoing import OutgoingMessage, Sending, outgoing
-from fairlead.store.verbs.subscriptions import StoreSubscriptions, SubscriptionVerbs
+from fairlead.store.verbs.subscriptions import StoreSubscriptions, SubscriptionVerbs, author_of
 
 if TYPE_CHECKING:
     from fairlead.balance.change import Change
@@ -137,9 +137,7 @@ class ClusterVerbs(SubscriptionVerbs):
         self.change(cluster, cluster, RESET)
 
     def _author(self) -> Author:
-        from fairlead.store.clusters.changing import Author
-
-        return Author(self._context.actor, self._context.clock())
+        return author_of(self._context)
 
     def _asked(self, cluster: object, message: Mapping[str, object], id_: str = "") -> Asked:
         from fairlead.store.clusters.choosing import Asked
@@ -188,10 +186,10 @@ class StoreClusters(StoreSubscriptions):
     @again
     def _keep(self, clusters: Sequence[Cluster], *, replace: bool) -> None:
         from fairlead.store.clusters import changing
-        from fairlead.store.clusters.changing import Author, Counting
+        from fairlead.store.clusters.changing import Counting
 
         with self._writing() as database:
-            author = Author(self._context.actor, self._context.clock())
+            author = author_of(self._context)
             for each in clusters:
                 keeping = each.tables.store
                 counting = Counting(keeping.allocation, int(keeping.reset_every * 1_000_000))

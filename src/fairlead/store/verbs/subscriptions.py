@@ -160,19 +160,22 @@ class StoreSubscriptions(ABC):
         from fairlead.store.clusters.rerouting import departed
 
         with self._writing() as database:
-            return departed(database, wanted, self._author())
+            return departed(database, wanted, author_of(self._context))
 
     @again
     def _rerouted(self, found: Departed, held: Held, given: Sequence[Given]) -> None:
         from fairlead.store.clusters.rerouting import reroute
 
         with self._writing() as database:
-            reroute(database, self._context.memory, found, held, given, self._author())
+            author = author_of(self._context)
+            reroute(database, self._context.memory, found, held, given, author)
 
-    def _author(self) -> Author:
-        from fairlead.store.clusters.changing import Author
 
-        return Author(self._context.actor, self._context.clock())
+def author_of(context: Context) -> Author:
+    """Who changes a cluster here, and when."""
+    from fairlead.store.clusters.changing import Author
+
+    return Author(context.actor, context.clock())
 
 
 def _subscription(cluster: object, subject: object, client: object) -> Subscription:
