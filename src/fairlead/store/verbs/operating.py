@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Unpack
 
 from fairlead.config.services import load_declared
 from fairlead.order.outlook import Outlook
-from fairlead.store.admin import checking, dead_letters
+from fairlead.store.admin import checking
 from fairlead.store.admin import queues as admin
 from fairlead.store.admin.checking import Finding
-from fairlead.store.admin.dead_letters import Dead
 from fairlead.store.admin.declaring import declare
 from fairlead.store.admin.queues import Limiting, Metrics, Ordering, SwitchedOff
 from fairlead.store.admin.waiting import Later, Promotion, later, outlook, peek, promotion
@@ -26,7 +24,6 @@ from fairlead.store.arguments import (
     queue_name,
     whole,
 )
-from fairlead.store.context import Context
 from fairlead.store.database import schema
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
@@ -39,28 +36,22 @@ from fairlead.store.queues.explain_order import OrderExplanation, explain_order
 from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.limiting import Gate, LimitState
 from fairlead.store.queues.maintenance import is_maintenance_due, maintain
-from fairlead.store.queues.settings import BECOMES_FAIR, Queue, known_queue
+from fairlead.store.queues.settings import BECOMES_FAIR, known_queue
 from fairlead.store.queues.tenants import Line
 from fairlead.store.verbs.conversations import ConversationVerbs
+from fairlead.store.verbs.dead_letters import StoreDeadLetters
 
 
-class StoreOperations(ABC):
+class StoreOperations(StoreDeadLetters):
     """Each in a transaction of its own."""
 
     place: str
-    _context: Context
     _leases: Leases
-    _connection: Callable[[], AbstractContextManager[Database]]
-    _writing: Callable[[], AbstractContextManager[Database]]
     _refuse_nested: Callable[[], None]
 
     @abstractmethod
     def _verbs(self, database: Database) -> ConversationVerbs:
         """The verbs, for one of them: where it is refused, the whole transaction is undone."""
-
-    @abstractmethod
-    def _clock(self) -> int | None:
-        """Microseconds, of a clock of the user's own; None: the database's."""
 
     @again
     def prioritise(self, queue: str, group: str, priority: int | None = None) -> bool:
@@ -254,43 +245,6 @@ class StoreOperations(ABC):
         """What each queue holds."""
         with self._connection() as database:
             return admin.metrics(database, self._clock())
-
-    def dead(self, queue: str, most: int = 100, after: int = 0) -> list[Dead]:
-        """The dead letters of a queue, at most so many, the oldest first. Raises MessageError."""
-        whole("most", most, 1)
-        whole("after", after, 0)
-        with self._connection() as database:
-            found = known_queue(database, queue_name(queue), self._clock())
-            return dead_letters.dead(database, found, most, after)
-
-    def requeue(self, queue: str, ids: Iterable[str] | None = None) -> int:
-        """Send dead letters again, to the end of their groups; how many. `ids`: None = all."""
-        return self._in_steps(queue, ids, dead_letters.requeue)
-
-    def discard(self, queue: str, ids: Iterable[str] | None = None) -> int:
-        """Delete dead letters; how many. `ids`: None = all. The journal says which they were."""
-        return self._in_steps(queue, ids, dead_letters.discard)
-
-    def _in_steps(
-        self,
-        queue: str,
-        ids: Iterable[str] | None,
-        step: Callable[[Database, Queue, Iterable[str] | None, str], int],
-    ) -> int:
-        chosen = ids if ids is None or isinstance(ids, str) else list(ids)
-
-        @again
-        def one() -> int:
-            with self._writing() as database:
-                found = known_queue(database, queue_name(queue), self._clock())
-                return step(database, found, chosen, self._context.actor)
-
-        done = 0
-        while True:
-            count = one()
-            done += count
-            if chosen is not None or count < dead_letters.STEP:
-                return done
 
     def journal(self, since: str | None = None) -> Iterator[Event]:
         """The events after a cursor, in their order; None: from the first that is kept.
