@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 AMQP_LOG := .venv/amqp.log
 
 .DEFAULT_GOAL := help
-.PHONY: help install amqp demo test check-slow lint format docs bench lock clean
+.PHONY: help install amqp demo test check-slow mutants lint format docs bench lock clean
 
 help:  ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,11 @@ test: lint  ## Check the code and run the tests that are not slow
 
 check-slow: install  ## Run the slow tests
 	$(BIN)/python -m pytest -m slow
+
+N ?= 100
+SEED ?= 1
+mutants: install  ## Change N lines that decide, drawn by SEED, and print what no test catches
+	$(BIN)/python -m tests.mutants --count $(N) --seed $(SEED)
 
 lint: install  ## Check format, rules, types and the borders between the rooms
 	$(BIN)/ruff format --check

@@ -1,0 +1,141 @@
+"""Draw changes, try each, and print which survive."""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import Queue
+from random import Random
+
+from . import python_changes, sql_changes
+from .change import ROOMS, ROOT, Change, files
+from .covering import FOLDER, Covering
+from .trial import Copy, Outcome
+
+
+def main() -> int:
+    """The status: 0 if all that was drawn is caught, 1 if something survives."""
+    asked = _asked()
+    if asked.cover or not FOLDER.exists():
+        _cover(asked.jobs)
+    covering = Covering()
+    drawn = draw(asked.count, asked.seed, asked.room)
+    print(f"{len(drawn)} changes, drawn by seed {asked.seed}", flush=True)
+    outcomes = list(_tried(drawn, covering, asked.jobs, FOLDER / f"outcomes-{asked.seed}.jsonl"))
+    _print(outcomes)
+    return int(any(not each.caught_by for each in outcomes))
+
+
+def draw(count: int, seed: int, rooms: list[str] | None = None) -> list[Change]:
+    """So many changes, no two of one line: lines are drawn alike, then one change of each."""
+    random = Random(seed)  # noqa: S311 - not a secret
+    spots = []
+    for room in rooms or ROOMS:
+        for path in files(room):
+            language = sql_changes if path.suffix == ".sql" else python_changes
+            found = language.places((ROOT / path).read_text())
+            spots += [(path, line) for line in sorted({place[0] for place in found})]
+    random.shuffle(spots)
+    drawn: list[Change] = []
+    for path, line in spots:
+        if len(drawn) == count:
+            break
+        change = _of_line(random, path, line)
+        if change:
+            drawn.append(change)
+    return drawn
+
+
+def _of_line(random: Random, path: Path, line: int) -> Change | None:
+    """One change of a line, that makes another program."""
+    text = (ROOT / path).read_text()
+    if path.suffix == ".sql":
+        spots = [place for place in sql_changes.places(text) if place[0] == line]
+        return sql_changes.changed(str(path), text, random.choice(spots))
+    found = [place for place in python_changes.places(text) if place[0] == line]
+    return python_changes.changed(str(path), text, random.choice(found))
+
+
+def _asked() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--count", type=int, default=100, help="how many changes to draw")
+    parser.add_argument("--seed", type=int, default=1, help="what they are drawn by")
+    parser.add_argument("--room", action="append", choices=list(ROOMS), help="only of this room")
+    parser.add_argument("--jobs", type=int, default=2, help="how many are tried at once")
+    parser.add_argument("--cover", action="store_true", help="learn anew which tests run a line")
+    return parser.parse_args()
+
+
+def _cover(jobs: int) -> None:
+    """Run the tests once, and write down what each file of them runs."""
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir()
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "--timeout=1800"]
+    command += ["-n", str(jobs), "--dist", "loadfile", "-p", "tests.mutants.covering"]
+    print("learning which tests run a line: one run of the tests under coverage", flush=True)
+    subprocess.run(command, cwd=ROOT, check=False)
+
+
+def _tried(drawn: list[Change], covering: Covering, jobs: int, kept: Path) -> list[Outcome]:
+    """Try each; what came out is kept line by line, so that a run that was ended goes on."""
+    known = {}
+    if kept.exists():
+        for line in kept.read_text().splitlines():
+            change, *rest = json.loads(line)
+            known[tuple(change)] = Outcome(Change(*change), *rest)
+    with tempfile.TemporaryDirectory(prefix="fairlead-mutants-") as folder:
+        copies: Queue[Copy] = Queue()
+        for k in range(jobs):
+            copies.put(Copy(Path(folder) / str(k)))
+
+        def tried(change: Change) -> Outcome:
+            if change in known:
+                return known[change]
+            copy = copies.get()
+            try:
+                tests = covering.tests(change.path, change.line)
+                outcome = copy.tried(change, tests, covering.seconds)
+            finally:
+                copies.put(copy)
+            with kept.open("a") as file:
+                file.write(json.dumps(outcome) + "\n")
+            print(_line(outcome), flush=True)
+            return outcome
+
+        with ThreadPoolExecutor(jobs) as threads:
+            return list(threads.map(tried, drawn))
+
+
+def _line(outcome: Outcome) -> str:
+    change = outcome.change
+    caught = f"caught by {outcome.caught_by}" if outcome.caught_by else "SURVIVES"
+    return f"{change.path}:{change.line}: {change.before} -> {change.after}: {caught}"
+
+
+def _print(outcomes: list[Outcome]) -> None:
+    """A table by room, then what survives."""
+    drawn, caught = Counter[str](), Counter[str]()
+    for outcome in outcomes:
+        room = _room(outcome.change.path)
+        drawn[room] += 1
+        caught[room] += bool(outcome.caught_by)
+    print(f"\n{'room':<20}{'drawn':>7}{'caught':>8}")
+    for room in drawn:
+        print(f"{room:<20}{drawn[room]:>7}{caught[room]:>8}")
+    print(f"{'all':<20}{drawn.total():>7}{caught.total():>8}\n")
+    for outcome in outcomes:
+        if not outcome.caught_by:
+            print(f"{_line(outcome)} ({outcome.tests} files of tests cover it)")
+
+
+def _room(path: str) -> str:
+    return next(room for room in ROOMS if Path(path) in files(room))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

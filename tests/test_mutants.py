@@ -1,0 +1,59 @@
+"""What `make mutants` draws is code, the same for the same seed; and it sees what is not caught."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.mutants import python_changes, sql_changes
+from tests.mutants.__main__ import draw
+from tests.mutants.change import ROOT, Change
+from tests.mutants.trial import Copy
+
+QUICK = "tests/order/test_key.py"
+
+
+def test_a_seed_draws_the_same_changes_of_lines_of_their_own() -> None:
+    drawn = draw(20, 7, ["order", "store/schedules", "store, SQL"])
+    assert drawn == draw(20, 7, ["order", "store/schedules", "store, SQL"])
+    assert len({(change.path, change.line) for change in drawn}) == 20
+    for change in drawn:
+        assert change.text != (ROOT / change.path).read_text()
+        if change.path.endswith(".py"):
+            ast.parse(change.text)
+
+
+def test_an_effect_is_left_out_and_annotations_stay() -> None:
+    text = 'def f(a: int | None) -> int:\n    """Doc."""\n    g(\n        a,\n    )\n    return 1\n'
+    found = python_changes.places(text)
+    assert {place[0] for place in found} == {3, 6}
+    (left_out,) = [place for place in found if place[1] == python_changes.LEFT_OUT]
+    change = python_changes.changed("f.py", text, left_out)
+    assert change is not None
+    assert (change.line, change.before, change.after) == (3, "g( a, )", "pass")
+
+
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        ("WHERE due <= now", {"WHERE due < now"}),
+        ("SELECT 1 -- a < b", {"SELECT 2 -- a < b"}),
+        ("ORDER BY due, id", {"ORDER BY due DESC, id"}),
+        ("a IS NULL OR b", {"a IS NOT NULL OR b", "a IS NULL AND b"}),
+    ],
+)
+def test_sql_changes_by_patterns_and_comments_stay(line: str, after: set[str]) -> None:
+    found = [sql_changes.changed("a.sql", line, place) for place in sql_changes.places(line)]
+    assert {change.text for change in found if change} == after
+
+
+@pytest.mark.slow
+def test_a_change_that_a_test_notices_is_caught_and_another_survives(tmp_path: Path) -> None:
+    copy = Copy(tmp_path / "copy")
+    path = "src/fairlead/order/key.py"
+    text = (ROOT / path).read_text()
+    broken = Change(path, 1, "", "", "", text + "\nraise ZeroDivisionError\n")
+    same = Change(path, 1, "", "", "", text + "\nNOBODY_READS_THIS = 1\n")
+    assert QUICK in copy.tried(broken, [QUICK], {}).caught_by
+    assert not copy.tried(same, [QUICK], {}).caught_by
+    assert (copy.folder / path).read_text() == text
