@@ -13,7 +13,7 @@ from queue import Queue
 from random import Random
 
 from . import python_changes, sql_changes
-from .change import ROOMS, ROOT, Change, files
+from .change import ROOMS, ROOT, Change, differing, files
 from .covering import FOLDER, Covering
 from .trial import Copy, Outcome
 
@@ -24,9 +24,13 @@ def main() -> int:
     if asked.cover or not FOLDER.exists():
         _cover(asked.jobs)
     covering = Covering()
-    drawn = draw(asked.count, asked.seed, asked.room)
-    print(f"{len(drawn)} changes, drawn by seed {asked.seed}", flush=True)
-    outcomes = list(_tried(drawn, covering, asked.jobs, FOLDER / f"outcomes-{asked.seed}.jsonl"))
+    if asked.patches:
+        drawn, name = patched(asked.patches), asked.patches.name
+        print(f"{len(drawn)} changes, from {asked.patches}", flush=True)
+    else:
+        drawn, name = draw(asked.count, asked.seed, asked.room), str(asked.seed)
+        print(f"{len(drawn)} changes, drawn by seed {asked.seed}", flush=True)
+    outcomes = list(_tried(drawn, covering, asked.jobs, FOLDER / f"outcomes-{name}.jsonl"))
     _print(outcomes)
     return int(any(not each.caught_by for each in outcomes))
 
@@ -51,6 +55,26 @@ def draw(count: int, seed: int, rooms: list[str] | None = None) -> list[Change]:
     return drawn
 
 
+def patched(folder: Path) -> list[Change]:
+    """The changes that somebody wrote: `*.patch`, each of one file of the source."""
+    return [_of_patch(patch) for patch in sorted(folder.glob("*.patch"))]
+
+
+def _of_patch(patch: Path) -> Change:
+    lines = patch.read_text().splitlines()
+    path = next(line.split()[1] for line in lines if line.startswith("+++ ")).partition("/")[2]
+    before = (ROOT / path).read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / path
+        copy.parent.mkdir(parents=True)
+        copy.write_text(before)
+        git = ["git", "apply", "--recount", "-C1", str(patch.resolve())]
+        subprocess.run(git, cwd=folder, check=True)
+        after = copy.read_text()
+    line, old, new = differing(before, after)
+    return Change(path, line, patch.name, old, new, after)
+
+
 def _of_line(random: Random, path: Path, line: int) -> Change | None:
     """One change of a line, that makes another program."""
     text = (ROOT / path).read_text()
@@ -66,6 +90,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=100, help="how many changes to draw")
     parser.add_argument("--seed", type=int, default=1, help="what they are drawn by")
     parser.add_argument("--room", action="append", choices=list(ROOMS), help="only of this room")
+    parser.add_argument("--patches", type=Path, help="a folder of *.patch instead, none is drawn")
     parser.add_argument("--jobs", type=int, default=2, help="how many are tried at once")
     parser.add_argument("--cover", action="store_true", help="learn anew which tests run a line")
     return parser.parse_args()
@@ -114,7 +139,8 @@ def _tried(drawn: list[Change], covering: Covering, jobs: int, kept: Path) -> li
 def _line(outcome: Outcome) -> str:
     change = outcome.change
     caught = f"caught by {outcome.caught_by}" if outcome.caught_by else "SURVIVES"
-    return f"{change.path}:{change.line}: {change.before} -> {change.after}: {caught}"
+    patch = f"{change.what}: " if change.what.endswith(".patch") else ""
+    return f"{patch}{change.path}:{change.line}: {change.before} -> {change.after}: {caught}"
 
 
 def _print(outcomes: list[Outcome]) -> None:
@@ -134,7 +160,7 @@ def _print(outcomes: list[Outcome]) -> None:
 
 
 def _room(path: str) -> str:
-    return next(room for room in ROOMS if Path(path) in files(room))
+    return next((room for room in ROOMS if Path(path) in files(room)), "elsewhere")
 
 
 if __name__ == "__main__":
