@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import gcd
 from typing import Any, Self, TypeVar
 
+import msgspec
+
 from fairlead.balance.change import STATE, UP, ResolvedChange
 from fairlead.balance.elimination import Elimination
 from fairlead.balance.follow_ups import Later
@@ -80,6 +82,8 @@ class ReturningState(DestinationState[T]):
 
     def stepped(self, before: Mapping[Ref, Any]) -> None:
         """Who came starts slowly, if others were there already to take the rest."""
+        if self.failback_delay:
+            self._let_in()
         if self.slow_start is None or not self._came:
             return
         new = {self.index[ref] for ref in self._came}
@@ -88,6 +92,15 @@ class ReturningState(DestinationState[T]):
                 self._set_pace(ref, self.slow_start.paces[0])
                 self.follow_ups.put(ref, self.slow_start.later(self.now))
         self._came.clear()
+
+    def _let_in(self) -> None:
+        """Where nobody gets through the steps, there is nobody to stay with: an `up` counts."""
+        if any(map(self.passes, self.listed)):
+            return
+        for ref in [ref for ref in self.objects if ref in self.follow_ups]:
+            if self.passes(msgspec.structs.replace(self.objects[ref], state="up")):
+                self.follow_ups.drop(ref)
+                self._make(ResolvedChange(ref, STATE, "up"), {})
 
     def follow_up(self, change: ResolvedChange, before: dict[Ref, Any]) -> None:
         ref, attribute, value = change
