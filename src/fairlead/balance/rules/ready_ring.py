@@ -297,3 +297,4 @@ class ReadyRing(TimedRule, ScheduledRule):
 
     def failed(self, member: int) -> None:
         self.state.held[member] = 0
+        settle(self.state, member)  # who is not watched is still there, and has room now
