@@ -63,6 +63,8 @@ class News(NamedTuple):
     """Whether it got through the eliminations before, if it were alone."""
     passes: bool
     """Whether it does now."""
+    moved: bool
+    """Whether it is now compared with others in the eliminations (of its priority)."""
     peers: Callable[[], list[int]]
     """Who else gets through them, and would be chosen among together with it."""
     options: Any
@@ -103,8 +105,10 @@ class Choice(ABC):
     def changed(self, rule: Rule, i: int, news: News) -> None:
         """Destination i has changed, and may pass now or not."""
 
-    def paced(self, rule: Rule, i: int, pace: int) -> None:  # noqa: B027 - most do not weigh
-        """Destination i counts by so many per mille of its weight."""
+    def paced(  # noqa: B027 - most do not weigh
+        self, rule: Rule, i: int, pace: int, peers: Callable[[], list[int]]
+    ) -> None:
+        """Destination i counts by so many per mille of its weight; `peers` as in News."""
 
     def weights(self, listed: Sequence[Any], passing: Sequence[bool]) -> dict[str, int]:
         """The weights of those that get through; empty where weights do not decide."""
@@ -131,12 +135,12 @@ class ByLeastServed(Choice):
         cast(LeastServed, rule).reweigh(i, news.after.weight)
         if news.after.present and not news.before.present:
             rule.state.count[i] = 0
-        arrived = not news.passed or news.after.weight != news.before.weight
+        arrived = not news.passed or news.moved or news.after.weight != news.before.weight
         if news.passes and arrived and news.options.newcomer == "level":
             least_served.level(rule.state, i, news.peers())
 
-    def paced(self, rule: Rule, i: int, pace: int) -> None:
-        cast(Paced, rule).set_pace(i, pace)
+    def paced(self, rule: Rule, i: int, pace: int, peers: Callable[[], list[int]]) -> None:
+        cast(Paced, rule).set_pace(i, pace, peers())
 
     def weights(self, listed: Sequence[Any], passing: Sequence[bool]) -> dict[str, int]:
         return {each.name: each.weight for each, ok in zip(listed, passing, strict=True) if ok}

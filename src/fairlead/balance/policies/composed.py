@@ -181,14 +181,19 @@ class ComposedState(ReturningState[Any]):
         passed, passes = self.passes(before), self.passes(after)
         self.moved(ref, passed=passed, passes=passes)
         choice = self.policy.choice
+
+        def differ(names: Iterable[str]) -> bool:
+            return any(getattr(before, name, 1) != getattr(after, name, 1) for name in names)
+
+        moved = any(p.compares and differ(p.attributes) for p in self.policy.pieces)
         names = ("present", "speed", *choice.attributes, *choice.heeds)
-        differs = any(getattr(before, name, 1) != getattr(after, name, 1) for name in names)
-        if differs or passed != passes:
-            news = News(before, after, passed, passes, lambda: self.peers(i), self.options)
+        if moved or passed != passes or differ(names):
+            news = News(before, after, passed, passes, moved, lambda: self.peers(i), self.options)
             self.policy.choice.changed(self.rule, i, news)
 
     def paced(self, ref: Ref, pace: int) -> None:
-        self.policy.choice.paced(self.rule, self.index[ref], pace)
+        i = self.index[ref]
+        self.policy.choice.paced(self.rule, i, pace, lambda: self.peers(i))
 
     def peers(self, i: int) -> list[int]:
         own = self.listed[i]

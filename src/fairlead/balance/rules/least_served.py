@@ -13,7 +13,7 @@ A member is an index into the state's sequences; lists of members are in name or
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cmp_to_key
 from math import ceil, gcd
@@ -154,8 +154,17 @@ def reweigh_in_place(s: State, i: int, weight: int) -> None:
 
 def level(s: State, i: int, others: list[int]) -> None:
     """Put member i at the lowest ratio of the others, rounded down, so that it gets no burst."""
-    lowest = min((Fraction(s.count[j], s.weight[j]) for j in others), default=Fraction(0))
-    s.count[i] = int(s.weight[i] * lowest)
+    count, weight = lowest(s, others) if others else (0, 1)
+    s.count[i] = s.weight[i] * count // weight
+
+
+def lowest(s: State, members: Iterable[int]) -> tuple[int, int]:
+    """Count and weight of the one of these members who has the lowest ratio."""
+    count, weight = 1, 0
+    for j in members:
+        if s.count[j] * weight < count * s.weight[j]:
+            count, weight = s.count[j], s.weight[j]
+    return count, weight
 
 
 def reset(s: State) -> None:

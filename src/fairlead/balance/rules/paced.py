@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, Self
 
 from fairlead.balance.rules import least_served
@@ -28,12 +29,19 @@ class Paced(LeastServed):
     def reweigh(self, member: int, weight: int) -> None:
         super().reweigh(member, weight * self.pace[member])
 
-    def set_pace(self, member: int, pace: int) -> None:
-        """Let the member's weight count by so many per mille; its ratio stays."""
+    def set_pace(self, member: int, pace: int, peers: Sequence[int]) -> None:
+        """Let the member's weight count by so many per mille; its lead in messages stays.
+
+        It leads by what it was sent beyond the lowest ratio, its own or that of `peers`, who are
+        chosen among together with it. If its ratio stayed, one message at a hundredth of the
+        weight would count as a hundred when the weight is whole.
+        """
         s = self.state
         before, self.pace[member] = self.pace[member], pace
-        s.count[member] = s.count[member] * pace // before
-        least_served.reweigh(s, member, s.weight[member] // before * pace)
+        weight = s.weight[member] // before * pace
+        count, of = least_served.lowest(s, (member, *peers))
+        s.count[member] += count * (weight - s.weight[member]) // of
+        least_served.reweigh(s, member, weight)
 
     def copy(self) -> Self:
         other = super().copy()
