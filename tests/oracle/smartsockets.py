@@ -1,20 +1,9 @@
 """SmartSockets load balancing, as section 3 of the semantics describes it."""
 
+from copy import deepcopy
 from typing import Any
 
-from . import (
-    NO_DESTINATION,
-    ROUTED,
-    Decision,
-    Row,
-    Sequences,
-    changes_in_order,
-    meant_cluster,
-    messages_in_order,
-    microseconds,
-    text,
-    truth,
-)
+from . import NO_DESTINATION, ROUTED, Row, text, truth
 
 DEFAULTS: Row = {
     "present": True,
@@ -96,7 +85,7 @@ def by_name(rows: list[Row]) -> list[str]:
 class Project:
     """All servers and subjects."""
 
-    def __init__(self, cluster: Row, servers: set[str]) -> None:
+    def __init__(self, cluster: Row) -> None:
         self.options = {**OPTIONS, **cluster.get("options", {})}
         self.warm_until: list[tuple[int, Row]] = []
         self.rows: list[Row] = [{**DEFAULTS, **row} for row in cluster["subscriber"]]
@@ -104,17 +93,32 @@ class Project:
             {"present": True, "mode": "none", **row} for row in cluster.get("message_type", [])
         ]
         self.subjects = {row["subject"] for row in self.rows}
-        self.lists = {(s, subject): List() for s in servers for subject in self.subjects}
+        self.lists: dict[tuple[str | None, str], List] = {
+            (None, subject): List() for subject in self.subjects
+        }
+        """By server and subject; None: a server that nobody has published at yet."""
         for row in self.rows:
             if in_list(row):
                 self.everywhere(row, "join")
+
+    def own_list(self, server: str, subject: str) -> List:
+        """A server's list of a subject."""
+        if (server, subject) not in self.lists:
+            self.lists[server, subject] = deepcopy(self.lists[None, subject])
+        return self.lists[server, subject]
 
     def everywhere(self, row: Row, what: str) -> None:
         for (_, subject), each in self.lists.items():
             if subject == row["subject"]:
                 getattr(each, what)(row["name"])
 
-    def change(self, target: str, attribute: str, value: Any, now: int) -> None:
+    def objects(self) -> list[Row]:
+        """Everything that a change can name."""
+        types = [{"name": row["name"], "kind": "message_type"} for row in self.types]
+        return types + [{**row, "kind": "subscriber"} for row in self.rows]
+
+    def find(self, target: str) -> Row:
+        """The one object that a change's target names."""
         meant = [
             row for row in self.types if target in (row["name"], f"message_type:{row['name']}")
         ]
@@ -122,14 +126,24 @@ class Project:
             full = f"subscriber:{row['name']}@{row['subject']}"
             if target in (row["name"], f"subscriber:{row['name']}", full):
                 meant.append(row)
-        (row,) = meant
+        if len(meant) != 1:
+            raise ValueError(f"{len(meant)} objects are called {target!r}")
+        return meant[0]
+
+    def change(self, target: str, attribute: str, value: Any, now: int) -> list[Row]:
+        """Make a change; returns the subscriber, if what it holds is lost by this."""
+        row = self.find(target)
+        fails = attribute == "state" and value == "failed"
         if attribute == "state":
             attribute, value = "connected", value == "up" or self.after_failure(row, now)
         if attribute in ("present", "load_balanced") or value in (True, False, "true", "false"):
             value = truth(value)
         self.give(row, attribute, value)
-        if row.get("connected") != "warm":
-            self.warm_until = [each for each in self.warm_until if each[1] is not row]
+        if row.get("connected", "") == "warm":
+            return []
+        remembered = any(each[1] is row for each in self.warm_until)
+        self.warm_until = [each for each in self.warm_until if each[1] is not row]
+        return [row] if fails or (remembered and not row["connected"]) else []
 
     def after_failure(self, row: Row, now: int) -> Any:
         """Warm for a while, if that is its disconnect mode and it was there; else gone."""
@@ -141,12 +155,13 @@ class Project:
             self.warm_until.append((now + seconds * 1_000_000, row))
         return "warm"
 
-    def time_out(self, now: int) -> None:
-        """Who has not come back by now is gone."""
+    def time_out(self, now: int) -> list[Row]:
+        """Who has not come back by now is gone; returns those."""
         late = [row for until, row in self.warm_until if until <= now]
         self.warm_until = [each for each in self.warm_until if each[0] > now]
         for row in late:
             self.give(row, "connected", False)
+        return late
 
     def give(self, row: Row, attribute: str, value: Any) -> None:
         before = row in self.rows and in_list(row)
@@ -168,52 +183,33 @@ class Project:
         ]
         return given or (of_type[0] if of_type else "none")
 
-    def publish(self, message: Row) -> tuple[str, list[str]]:
-        """The outcome, and who gets it."""
+    def publish(self, message: Row) -> tuple[str, list[str], str | None]:
+        """The outcome, who gets it, and who of them was chosen (or is the first)."""
         mode = self.mode_of(message)
         guaranteed = message.get("delivery") in ("some", "all")
         if mode == "weighted" and not guaranteed:
-            return "refused", []
+            return "refused", [], None
         subject = self.subject_of(message)
         known = [row for row in self.rows if row["subject"] == subject and remembered(row)]
         if not known:
-            return NO_DESTINATION, []
+            return NO_DESTINATION, [], None
         all_warm = all(row["connected"] == "warm" for row in known)
         reached = known if all_warm else [row for row in known if row["connected"] != "warm"]
         balanced = {row["name"] for row in reached if row["load_balanced"]}
-        own = self.lists[text(message.get("server")), subject]
+        own = self.own_list(text(message.get("server")), subject)
         lost = all_warm and not guaranteed
         if mode == "none":
             if guaranteed:
                 for name in balanced:
                     own.pending[name] += 1
-            return ("lost", []) if lost else (ROUTED, by_name(reached))
+            names = [] if lost else by_name(reached)
+            return ("lost", [], None) if lost else (ROUTED, names, names[0])
         chosen = [own.choose(mode, balanced)] if balanced else []
         if lost:
-            return "lost", []
+            return "lost", [], None
         if guaranteed:
             for name in chosen:
                 own.pending[name] += 1
         overriders = [row for row in reached if not row["load_balanced"]]
-        return ROUTED, sorted([*chosen, *by_name(overriders)], key=lambda name: name.encode())
-
-
-def route(cluster: Row, messages: list[Row], changes: list[Row]) -> list[Decision]:
-    project = Project(cluster, {text(message.get("server")) for message in messages})
-    waiting = changes_in_order(changes)
-    sequences = Sequences()
-    decisions = []
-    for message in messages_in_order(messages):
-        now = microseconds(message["time"])
-        while waiting and microseconds(waiting[0]["time"]) <= now:
-            change = waiting.pop(0)
-            at = microseconds(change["time"])
-            project.time_out(at)
-            project.change(change["target"], change["attribute"], change["value"], at)
-        project.time_out(now)
-        given, own = meant_cluster(cluster, message)
-        subject = project.subject_of(message) if own else text(message.get("subject"))
-        sequence = sequences.next((given, subject))
-        outcome, names = project.publish(message) if own else (NO_DESTINATION, [])
-        decisions += [Decision(message["id"], n, outcome, sequence) for n in names or [None]]
-    return decisions
+        names = sorted([*chosen, *by_name(overriders)], key=lambda name: name.encode())
+        return ROUTED, names, (chosen or names)[0]
