@@ -305,6 +305,7 @@ class Core:
     def _nowhere(self, job: Job) -> None:
         """No destination has been chosen for a job."""
         job.queue, job.member, job.destination, job.address = None, NONE, None, None
+        job.decided = None
 
     def _fit_out(self) -> None:
         """Give each queue the readers that it has now."""

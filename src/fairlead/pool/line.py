@@ -119,6 +119,8 @@ class Line:
             if group.locked:  # its tenant has been charged for it
                 self._charge(tenant, -job.cost)
                 return
+            if not group.jobs:  # a raise needs somebody who waits
+                group.entry = NO_ENTRY
             self._settle(group, tenant)
             self._drop_if_through(group)
         self._forget_if_idle()
