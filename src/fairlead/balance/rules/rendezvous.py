@@ -59,7 +59,7 @@ def times(a: int, b: int) -> int:
 
 def draw(s: State, i: int, key: int) -> int:
     """-log2(u) for this member and key, in steps of 2^-32."""
-    z = s.number[i] ^ key
+    z = s.number[i] ^ int(key)  # where nothing is compiled a key of an array would overflow
     z = times(z ^ (z >> 30), MIX_1)
     z = times(z ^ (z >> 27), MIX_2)
     z = z ^ (z >> 31)
