@@ -26,7 +26,7 @@ VALUES: dict[str, list[Any]] = {
     "present": [True, False, "true"],
     "draining": [True, False],
     "state": ["up", "down", "failed", "up"],
-    "weight": [1, 2, 3, 0, 7, "5"],
+    "weight": [1, 1, 2, 2, 3, 3, 0, 0, 7, "5", 10**9, 2**63 - 1],
     "priority": [1, 2, 16],
     "capacity": [1, 2, 0, 3],
     "speed": [1, 0.5, 3],
