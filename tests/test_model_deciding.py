@@ -20,7 +20,7 @@ from tests.model.doors_tables import (
     told,
 )
 from tests.model.draws import Draws, Seeded, Shrinking
-from tests.model.driver import Step, play
+from tests.model.driver import Step, follow, play
 from tests.model.history_worlds import History, a_history, worked_on
 from tests.replay.engines import Kernel, table
 
@@ -165,28 +165,7 @@ CROSSINGS: dict[str, tuple[dict[str, Any], list[Step]]] = {
 }
 
 
-class Told:
-    """A history that somebody has written down; nothing is drawn."""
-
-    def __init__(self, steps: list[Step]) -> None:
-        self.steps = steps
-
-    def pick(self, options: Any) -> Any:
-        return options[0]
-
-    def whole(self, low: int, high: int) -> int:
-        return low
-
-
-class Written(World):
-    """A world in which the next step is the next one that was written."""
-
-    def next_step(self, draws: Any, model: Any) -> Step:
-        step: Step = draws.steps.pop(0)
-        return step
-
-
 @pytest.mark.parametrize("name", CROSSINGS)
 def test_a_crossing(name: str) -> None:
     cluster, steps = CROSSINGS[name]
-    play(Written([{**cluster, "name": "c"}]), Told(list(steps)), LIVE, len(steps))
+    follow(World([{**cluster, "name": "c"}]), LIVE, steps)

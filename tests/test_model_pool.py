@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.model.doors_pool import Coroutines, OwnClock
 from tests.model.draws import Seeded, Shrinking
-from tests.model.driver import Step, play
+from tests.model.driver import Step, follow, play
 from tests.model.pool_worlds import PoolWorld, a_pool
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -74,31 +74,8 @@ ONE = [{"name": "a", "readers": 1}]
 RING = {"eliminate": ["down"], "choose": "ready-ring"}
 
 
-class Told:
-    """A history that somebody has written down; nothing is drawn."""
-
-    def __init__(self, steps: list[Step]) -> None:
-        self.steps = steps
-
-    def pick(self, options: Any) -> Any:
-        return options[0]
-
-    def whole(self, low: int, high: int) -> int:
-        return low
-
-
-class Written(PoolWorld):
-    """A world in which the next step is the next one that was written."""
-
-    def next_step(self, draws: Any, model: Any) -> Step:
-        step: Step = draws.steps.pop(0)
-        return step
-
-
 @pytest.mark.parametrize("policy", ["round-robin", RING], ids=str)
 @pytest.mark.parametrize("name", CROSSINGS)
 def test_a_crossing(name: str, policy: Any) -> None:
     cluster = {"name": "c", "policy": policy, "order": {"discipline": "priority"}}
-    world = Written({**cluster, "destination": ONE}, ())
-    steps = CROSSINGS[name]
-    play(world, Told(list(steps)), [OwnClock, Coroutines], len(steps))
+    follow(PoolWorld({**cluster, "destination": ONE}, ()), [OwnClock, Coroutines], CROSSINGS[name])
