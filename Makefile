@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 AMQP_LOG := .venv/amqp.log
 
 .DEFAULT_GOAL := help
-.PHONY: help install amqp demo test check-slow mutants lint format docs bench lock clean
+.PHONY: help install amqp peers demo test check-slow mutants lint format docs bench lock clean
 
 help:  ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ $(STAMP): requirements.lock requirements-amqp.lock pyproject.toml examples/fairl
 amqp:  ## Build what the extra amqp needs (install does it, too, where it can)
 	PIP_CONSTRAINT=requirements-amqp.lock PIP_BUILD_CONSTRAINT=requirements-amqp.lock \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check python-qpid-proton
+
+peers: install  ## Install the programs that tests speak to, as far as this machine lets it
+	@.ci/peers
 
 demo: install  ## Dispatch a year of real departures through a storm, under two policies
 	$(BIN)/fairlead demo

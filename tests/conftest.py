@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from fairlead.pipeline.spark.session import spark_session
 from tests.disks import disk
 
-pytest_plugins = ["tests.places"]
+pytest_plugins = ["tests.places", "tests.skips"]
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)

@@ -17,7 +17,7 @@ def disk(folder: Path, size: str) -> Iterator[Path]:
         subprocess.run(command, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
         folder.rmdir()
-        pytest.skip(f"a small file system cannot be mounted here: {error}")
+        pytest.skip(f"not here: a small disk: {error}")
     try:
         yield folder
     finally:

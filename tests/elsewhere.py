@@ -7,8 +7,6 @@ folder LOCKED nobody may read a file, and nobody may write there.
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-import pytest
 from pyspark.sql import SparkSession
+
+from tests import peers
 
 LOCKED = "locked"
 SLOW = """
@@ -98,14 +97,8 @@ public class Slow extends RawLocalFileSystem {
 
 
 def compiled(folder: Path) -> Path:
-    """The folder with the class of the file system `slow`; without a compiler the test is skipped.
-
-    In CI there is one.
-    """
-    if not shutil.which("javac"):
-        if os.environ.get("CI"):
-            pytest.fail("CI needs javac")
-        pytest.skip("there is no javac")
+    """The folder with the class of the file system `slow`; without javac the test is skipped."""
+    peers.program("javac")
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / "Slow.java"
     source.write_text(SLOW)

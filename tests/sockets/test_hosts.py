@@ -76,7 +76,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
             subprocess.run(each.split(), check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
         subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)  # noqa: S607
-        pytest.skip(f"no network of one's own can be made here: {error}")
+        pytest.skip(f"not here: an own network: {error}")
     try:
         yield Host(name, there)
     finally:

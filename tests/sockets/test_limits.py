@@ -75,7 +75,7 @@ def many(request: pytest.FixtureRequest) -> Iterator[int]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = 3 * n + 200
     if hard != resource.RLIM_INFINITY and hard < needed:
-        pytest.skip(f"found at most {hard} open files (ulimit -Hn), needed {needed}")
+        pytest.skip(f"not here: found at most {hard} open files (ulimit -Hn), needed {needed}")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, needed), hard))
     yield n
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -1,6 +1,5 @@
 """nanocat, of nanomsg itself, and nngcat, where they are installed: both directions."""
 
-import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from fairlead.sockets import Device, Pull, Push, Rep, Req
+from tests import peers
 
 from .conftest import Addresses
 from .waiting import until
@@ -18,10 +18,7 @@ SECONDS = 30
 
 @pytest.fixture(params=["nanocat", "nngcat"])
 def program(request: pytest.FixtureRequest) -> str:
-    found = shutil.which(request.param)
-    if found is None:
-        pytest.skip(f"{request.param} is not installed")
-    return found
+    return peers.program(request.param)
 
 
 @contextmanager

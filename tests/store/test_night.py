@@ -251,7 +251,7 @@ def test_a_database_that_is_lost_and_regained_has_a_line_for_both(
     assert len(lines) == 2
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd here")
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="not here: systemd-analyze")
 def test_systemd_understands_each_line_of_the_unit_in_the_documentation(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "operate.md").read_text("utf-8")
     found = re.search(r'```ini title="(.+?)"\n(.+?)```', page, re.DOTALL)

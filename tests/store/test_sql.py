@@ -112,7 +112,7 @@ def psql() -> str:
     ]
     found = shutil.which("psql") or (max(beside) if beside else None)
     if found is None:
-        pytest.skip("there is no psql")
+        pytest.skip("not here: psql")
     return found
 
 

@@ -21,9 +21,7 @@ from fairlead.store.workers.worker import Worker
 from tests.cli.commands import SECONDS, Command, runs
 from tests.stores import made_url, server
 
-needs_proc = pytest.mark.skipif(
-    not Path("/proc/self/task").is_dir(), reason="processes are found by /proc"
-)
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="not here: /proc")
 both = pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 
 LEDGER = """

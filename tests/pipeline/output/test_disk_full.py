@@ -36,7 +36,7 @@ def test_a_summary_that_does_not_fit(small: Path) -> None:
     assert list(small.iterdir()) == []
 
 
-@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
+@pytest.mark.skipif(not FULL.exists(), reason="not here: /dev/full")
 def test_a_report_on_a_full_device(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with FolderDelivery(str(out), overwrite=False) as delivery:

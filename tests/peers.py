@@ -1,0 +1,36 @@
+"""The programs that tests speak to, where they are; `make peers` installs what it can."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+PACKAGES = Path(__file__).parents[1] / ".venv" / "peers" / "node_modules"
+"""Where `make peers` puts those of node."""
+
+
+def missing(what: str) -> NoReturn:
+    """Skip the test: what it speaks to is not here."""
+    pytest.skip(f"not here: {what}")
+
+
+def program(name: str) -> str:
+    """Where it is; the test is skipped if it is nowhere."""
+    found = shutil.which(name)
+    return missing(name) if found is None else found
+
+
+def node_with_rhea() -> tuple[str, dict[str, str]]:
+    """Node, and the environment in which it finds rhea."""
+    node = program("node")
+    more = os.environ.get("NODE_PATH")
+    environment = os.environ | {
+        "NODE_PATH": f"{PACKAGES}{os.pathsep}{more}" if more else str(PACKAGES)
+    }
+    line = [node, "-e", "require('rhea')"]
+    if subprocess.run(line, env=environment, check=False, capture_output=True).returncode:
+        missing("rhea, a package of node")
+    return node, environment
