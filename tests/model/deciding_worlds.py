@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.oracle import Row
 
-from .deciding import Deciding, Subscribers
+from .deciding import Deciding, Listed, Subscribers
 from .deciding_destinations import PRESETS, READ_BY_RULE, READ_BY_STEP, Destinations
 from .draws import Draws
 from .driver import Step
@@ -16,8 +16,10 @@ LEAST = [1, 1_000, 250_000, 500_000, 1_000_000, 2_000_000]
 """Microseconds between steps: few, so that things meet."""
 COMPOSED = ["least-served", "circular", "first-by-name", "fewest-pending", "everyone"]
 COMPOSED += ["rendezvous", "ready-ring", "least-served", "ready-ring"]
-POLICIES = [*PRESETS, "composed", "composed", "composed", "ibm-mq", "smartsockets"]
-RETURN = {"slow_start": [1, 0.001, 5, 2], "slow_start_min": [1, 10, 50, 99]}
+POLICIES = [*PRESETS, "composed", "composed", "composed", "composed", "ibm-mq", "smartsockets"]
+POLICIES += ["smartsockets", "priority-failover", "fewest-pending", "weighted"]
+"""Those twice or more in which more things meet."""
+RETURN = {"slow_start": [1, 0.001, 5, 30, 60], "slow_start_min": [1, 10, 50, 99]}
 RETURN |= {"slow_start_aggression": [0.5, 1, 2, 10]}
 STAYING = ("round-robin", "weighted", "hot-standby", "priority-failover", "msmq", "nanomsg")
 STAYING += ("least-served", "circular", "first-by-name", "ready-ring")
@@ -33,6 +35,7 @@ VALUES: dict[str, list[Any]] = {
     "readers": [1, 2],
     "address": ["", "x:1"],
 }
+THERE = {"present": True, "enabled": True, "state": "up", "draining": False, "connected": True}
 NONSENSE: dict[str, list[Any]] = {
     "enabled": ["maybe"],
     "state": ["gone"],
@@ -61,6 +64,13 @@ class World:
     clusters: list[Row]
     shares: tuple[int, int, int] = (6, 3, 4)
     """How often there are messages, changes and completions, beside all else."""
+    restores: bool = False
+    themes: list[str] = field(default_factory=list)
+    """Attributes that change more often than others: where all do, few changes meet."""
+    narrow: bool = False
+    """Whether no others change."""
+    modes: list[str] = field(default_factory=lambda: list(SOCKET_MODES))
+    deliveries: list[str] = field(default_factory=lambda: ["", "ordered", "some", "all", "all"])
     features: frozenset[str] = field(default_factory=frozenset)
 
     def model(self) -> Deciding:
@@ -68,7 +78,8 @@ class World:
 
     def next_step(self, draws: Draws, model: Deciding) -> Step:
         messages, changes, completions = self.shares
-        verbs = ["choose"] * messages + ["apply"] * changes + ["at", "at", "again", "restore"]
+        verbs = ["choose"] * messages + ["apply"] * changes + ["at", "at", "again"]
+        verbs += ["restore"] * (2 if self.restores else 0)
         open_ones = [n for n in range(len(model.decisions)) if can_complete(model, n)]
         verbs += ["completed"] * (completions if open_ones else 0)
         verbs += ["explain"] if model.decisions else []
@@ -139,9 +150,9 @@ class World:
         return said
 
     def publication(self, draws: Draws) -> Row:
-        said: Row = {"subject": draws.pick(["/s", "/s", "/t", "", "/none"])}
-        said["mode"] = draws.pick(["", "", *SOCKET_MODES])
-        said["delivery"] = draws.pick(["", "ordered", "some", "all", "all"])
+        said: Row = {"subject": draws.pick(["/s", "/s", "/s", "/t", "", "/none"])}
+        said["mode"] = draws.pick(["", *self.modes, *self.modes])
+        said["delivery"] = draws.pick(self.deliveries)
         said["type"] = draws.pick(["", "WORK", "?"])
         said["server"] = draws.pick(["", "", "far"])
         return said
@@ -170,23 +181,56 @@ class World:
         time = self.soon(draws, model)
         for _ in range(draws.pick([1, 1, 1, 2, 3])):
             time += draws.pick([0, 0, 0, 1_000_000, -1])
-            found.append({**self.change(draws), "time": time})
+            back = self.back(draws, model) if draws.whole(0, 2) == 0 else None
+            found.append({**(back or self.change(draws)), "time": time})
+        if draws.whole(0, 5) == 0:
+            return self.to_everybody(draws, found[0])
         return found
+
+    def back(self, draws: Draws, model: Deciding) -> Row | None:
+        """One that is out comes back, if there is one."""
+        gone: list[Row] = []
+        for name, cluster in model.clusters.items():
+            rows = cluster.own.rows if isinstance(cluster, Subscribers) else []
+            rows = cluster.rows if isinstance(cluster, Listed) else rows
+            suffix = f"@{name}" if len(self.clusters) > 1 else ""
+            for row in rows:
+                own = f"subscriber:{row['name']}@{row['subject']}" if "subject" in row else ""
+                gone += [
+                    {
+                        "target": (own or row["name"]) + suffix,
+                        "attribute": attribute,
+                        "value": there,
+                    }
+                    for attribute, there in THERE.items()
+                    if row.get(attribute, there) != there
+                ]
+        return draws.pick(gone) if gone else None
+
+    def to_everybody(self, draws: Draws, change: Row) -> list[Row]:
+        """The same change to all destinations of a cluster, as one step; some go there and back."""
+        plain = draws.pick(self.clusters)
+        if "destination" not in plain or change["attribute"] == "reset":
+            return [change]
+        suffix = f"@{plain['name']}" if len(self.clusters) > 1 else ""
+        every = [{**change, "target": row["name"] + suffix} for row in plain["destination"]]
+        values = VALUES.get(change["attribute"], ["x"])
+        return [*every, {**draws.pick(every), "value": draws.pick(values)}]
 
     def change(self, draws: Draws) -> Row:
         plain = draws.pick(self.clusters)
-        if draws.whole(0, 12) == 0:
+        if draws.whole(0, 12) == 0 and not self.narrow:
             target = draws.pick(["*", plain["name"], "nowhere"])
             return {"target": target, "attribute": "reset", "value": draws.pick([None, True, "no"])}
         if plain["policy"] == "ibm-mq":
             target, attribute, value = queue_manager_change(draws, plain)
         elif plain["policy"] == "smartsockets":
-            target, attribute, value = subscriber_change(draws, plain)
+            target, attribute, value = subscriber_change(draws, plain, self.narrow)
         else:
-            target, attribute, value = destination_change(draws, plain)
+            target, attribute, value = destination_change(draws, plain, self.themes, self.narrow)
         if len(self.clusters) > 1:
             target += f"@{plain['name']}"
-        if draws.whole(0, 25) == 0:
+        if draws.whole(0, 25) == 0 and not self.narrow:
             target = draws.pick(["nobody", target + "@nowhere", ""])
         return {"target": target, "attribute": attribute, "value": value}
 
@@ -208,7 +252,20 @@ def a_world(draws: Draws) -> World:
     clusters = [a_cluster(draws, name) for name in names]
     features = {str(plain["policy"]) for plain in clusters}
     shares = draws.pick([(6, 3, 4), (16, 3, 4), (6, 10, 2), (8, 3, 1), (10, 5, 12)])
-    return World(clusters, shares, frozenset(features))
+    world = World(clusters, shares, frozenset(features))
+    world.narrow = draws.whole(0, 2) == 0
+    world.themes, world.restores = some_themes(draws, clusters), draws.whole(0, 1) == 1
+    if draws.whole(0, 1):
+        world.modes = draws.pick([["none", "weighted"], ["weighted"], ["round-robin", "sorted"]])
+        world.deliveries = draws.pick([["all"], ["all", ""]])
+    return world
+
+
+def some_themes(draws: Draws, clusters: list[Row]) -> list[str]:
+    """One attribute or two that matter in one of the clusters."""
+    plain = draws.pick(clusters)
+    read = read_of(plain) if "destination" in plain else ["state"]
+    return [draws.pick(read) for _ in range(draws.whole(1, 2))]
 
 
 def a_cluster(draws: Draws, name: str, policies: list[str] = POLICIES) -> Row:
@@ -252,9 +309,9 @@ def a_composition(draws: Draws) -> Row:
     steps = [
         step
         for step in ("disabled", "down", "draining", "weight-zero")
-        if draws.whole(0, 2) or (step == "weight-zero" and rule in ("least-served", "rendezvous"))
+        if draws.whole(0, 3) or (step == "weight-zero" and rule in ("least-served", "rendezvous"))
     ]
-    if rule != "ready-ring" and draws.whole(0, 2) == 0:
+    if rule != "ready-ring" and draws.whole(0, 1) == 0:
         steps.append("worse-priority")
     return {"eliminate": steps, "choose": rule}
 
@@ -262,8 +319,8 @@ def a_composition(draws: Draws) -> Row:
 def some_options(draws: Draws, policy: str, rule: str, steps: list[str]) -> Row:
     options = a_return(draws, policy, rule)
     if "down" in steps and policy != "nanomsg" and draws.whole(0, 2) == 0:
-        options["failback_delay"] = draws.pick([1, 0.001, 2, 0.5])
-    if (policy in STAYING or (policy == "composed" and rule in STAYING)) and draws.whole(0, 2) == 0:
+        options["failback_delay"] = draws.pick([1, 0.001, 2, 0.5, 20])
+    if (policy in STAYING or (policy == "composed" and rule in STAYING)) and draws.whole(0, 1):
         options["affinity"] = "group"
     if rule == "rendezvous" and draws.whole(0, 1):
         options["key"] = draws.pick(["group", "subject", "queue"])
@@ -296,16 +353,25 @@ def a_spill(draws: Draws) -> Row:
     return options
 
 
-def destination_change(draws: Draws, plain: Row) -> tuple[str, str, Any]:
+def read_of(plain: Row) -> list[str]:
+    """The attributes that matter, those twice that drop somebody."""
     known = Destinations(plain)
     read = [READ_BY_STEP[step] for step in known.steps if step in READ_BY_STEP]
-    read += [*READ_BY_RULE.get(known.rule, []), *read, "state", "present"]
+    return [*READ_BY_RULE.get(known.rule, []), *read, *read, "state", "present"]
+
+
+def destination_change(
+    draws: Draws, plain: Row, themes: list[str], narrow: bool
+) -> tuple[str, str, Any]:
+    read = read_of(plain)
     attribute = draws.pick([*read, "speed", "readers", "address", *sorted(VALUES), "name"])
+    if themes and (narrow or draws.whole(0, 3)):
+        attribute = draws.pick(themes)
     target = draws.pick(plain["destination"])["name"]
     if draws.whole(0, 9) == 0:
         target = f"destination:{target}"
     values = VALUES.get(attribute, ["x"])
-    if draws.whole(0, 15) == 0:
+    if draws.whole(0, 15) == 0 and not narrow:
         values = NONSENSE.get(attribute, values)
     return target, attribute, draws.pick(values)
 
@@ -374,8 +440,8 @@ def queue_manager_change(draws: Draws, plain: Row) -> tuple[str, str, Any]:
 
 def subscribers(draws: Draws) -> Row:
     found: Row = {"policy": "smartsockets", "subscriber": []}
-    for subject in draws.pick([["/s"], ["/s", "/t"]]):
-        for name in NAMES[: draws.pick([1, 2, 3, 3])]:
+    for subject in draws.pick([["/s"], ["/s"], ["/s", "/t"]]):
+        for name in NAMES[: draws.pick([1, 2, 2, 3])]:
             row: Row = {"name": name, "subject": subject}
             for attribute, values in (
                 ("load_balanced", [True, False]),
@@ -396,8 +462,8 @@ def subscribers(draws: Draws) -> Row:
     return found
 
 
-def subscriber_change(draws: Draws, plain: Row) -> tuple[str, str, Any]:
-    if draws.whole(0, 6) == 0:
+def subscriber_change(draws: Draws, plain: Row, narrow: bool) -> tuple[str, str, Any]:
+    if draws.whole(0, 6) == 0 and not narrow:
         pair = draws.pick(
             [("mode", draws.pick(SOCKET_MODES)), ("present", draws.pick([True, False]))]
         )
@@ -410,6 +476,6 @@ def subscriber_change(draws: Draws, plain: Row) -> tuple[str, str, Any]:
         "present": [True, False],
         "disconnect_mode": ["failure", "success", "warm"],
     }
-    attribute = draws.pick(["state", *values])
+    attribute = draws.pick(["state", "connected"] if narrow else ["state", *values])
     target = f"subscriber:{row['name']}@{row['subject']}"
     return target, attribute, draws.pick(values[attribute])

@@ -74,7 +74,7 @@ class PoolWorld:
     def changes(self, draws: Draws, model: PoolModel) -> list[Row]:
         found = []
         for _ in range(draws.pick([1, 1, 2, 3])):
-            target, attribute, value = destination_change(draws, self.cluster)
+            target, attribute, value = destination_change(draws, self.cluster, [], narrow=False)
             if draws.whole(0, 2) == 0:
                 attribute = draws.pick(["readers", "state", "state", "capacity"])
                 values: dict[str, list[Any]] = {"readers": [0, 1, 2, 3], "capacity": [0, 1, 2]}
