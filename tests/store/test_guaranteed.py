@@ -89,7 +89,7 @@ def test_what_is_not_acknowledged_in_time_has_failed_and_is_not_given_later(kind
         assert store.deliveries([late])[late] == ("timeout", "nobody has acknowledged it in time")
         assert [body for body, _ in received(store, "A")] == ["some"]
         assert [each.reason for each in store.dead(queue("A"))] == ["it has expired"]
-        assert outcome(store, some) == "acknowledged"
+        assert [outcome(store, each) for each in (late, some)] == ["timeout", "timeout"]
 
 
 @pytest.mark.parametrize("timeout", [0, 30])

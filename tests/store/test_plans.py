@@ -80,6 +80,7 @@ COMMON: Final[dict[str, Any]] = {
     "cluster": 1,
     "destination": 1,
     "guaranteed": 1,
+    "shared": 0,
     "version": 1,
     "part": "",
     "stream": "pool",

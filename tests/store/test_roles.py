@@ -225,7 +225,7 @@ def test_a_viewer_sees_dialogs_and_can_act_in_none(
 def go_back_a_version(owner: psycopg.Connection) -> None:
     """As a store was before the newest migration."""
     owner.execute("DROP TABLE fairlead.guaranteed, fairlead.acknowledgements")
-    owner.execute("ALTER TABLE fairlead.published DROP COLUMN guaranteed")
+    owner.execute("ALTER TABLE fairlead.published DROP COLUMN guaranteed, DROP COLUMN shared")
     owner.execute("UPDATE fairlead.schema SET version = version - 1")
 
 

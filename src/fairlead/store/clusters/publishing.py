@@ -77,6 +77,8 @@ def hand_over(
     row = None
     if guaranteed is not None or cluster.timed(()):
         row = read_row(database, asked.cluster, "cluster")
+    getting = cluster.eligible(cluster.values_of(asked.message)).recipients
+    shared = {cluster.object_of(each) for each in getting}
     sent = []
     for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
         to = cluster.queue(version.member_of[id_]) or name
@@ -98,6 +100,7 @@ def hand_over(
                 part=part,
                 version=decision.version,
                 guaranteed=guaranteed,
+                shared=int(cluster.object_of(version.member_of[id_]) in shared),
             )
     return sent
 

@@ -29,7 +29,7 @@ from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.bodies import REDELIVERED
 from fairlead.store.queues.outgoing import OutgoingMessage
-from fairlead.store.queues.settings import Queue, known_queue
+from fairlead.store.queues.settings import Queue, known_queue, read_queue
 from fairlead.store.queues.settlement import RELEASE, Given, Settlement
 from fairlead.store.queues.settling import fence, settle
 from fairlead.store.queues.taking import Held
@@ -42,7 +42,7 @@ class Departed(NamedTuple):
     """A subscriber that gets nothing any more."""
 
     queue: str
-    """In which messages may still wait for it."""
+    """In which messages may still wait for it; "": nothing was ever sent to it."""
     way: str
     """What its failure means: `failure` or `success`."""
 
@@ -55,7 +55,8 @@ class Guaranteed(NamedTuple):
     key: str
     sequence: int
     said: str
-    copies: int
+    shared: bool
+    """Whether others have theirs, whatever becomes of this copy."""
 
 
 def departed(database: Database, wanted: Subscription, author: Author) -> Departed | None:
@@ -71,7 +72,7 @@ def departed(database: Database, wanted: Subscription, author: Author) -> Depart
         Ref(SUBSCRIBER, wanted.name, wanted.subject)
     )
     if found is None:
-        return Departed(wanted.queue, FAILURE)
+        return Departed(_there_is(database, wanted.queue, author), FAILURE)
     if there(found):
         if is_warm(found):
             return None
@@ -80,7 +81,12 @@ def departed(database: Database, wanted: Subscription, author: Author) -> Depart
             f"subscriber {repr_of(wanted.name)} is connected, allowed: one that has failed or left"
         )
     way = FAILURE if found.disconnect_mode == WARM else found.disconnect_mode
-    return Departed(found.queue or wanted.name, way)
+    return Departed(_there_is(database, found.queue or wanted.name, author), way)
+
+
+def _there_is(database: Database, queue: str, author: Author) -> str:
+    """A queue's name; "" where there is none of that name."""
+    return "" if read_queue(database, queue, author.now) is None else queue
 
 
 def reroute(
@@ -137,7 +143,7 @@ class _Rerouting(NamedTuple):
         known = Guaranteed(*rows[0])
         self.database.run("unpublish", **at)
         failures = SmartSocketsFailures(state_of(self.database, known.cluster))
-        outcome, reason = failures.fate(self.way, shared=known.copies > 1), HAS_FAILED
+        outcome, reason = failures.fate(self.way, shared=bool(known.shared)), HAS_FAILED
         if outcome == RELEASED:
             asked = self._asked(known)
             version, decision = self.choices.decide_again(asked, known.sequence)
@@ -146,7 +152,11 @@ class _Rerouting(NamedTuple):
                 return f"{RELEASED}: it goes to {decision.destination}"
             outcome, reason = decision.outcome, NOBODY_LEFT
         self.database.run(
-            "add_acknowledgement", guaranteed=known.id, outcome=outcome, reason=reason
+            "add_acknowledgement",
+            guaranteed=known.id,
+            outcome=outcome,
+            reason=reason,
+            now=self.queue.now,
         )
         return f"{outcome}: {reason}"
 

@@ -15,7 +15,7 @@ from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.pending import CHARGED, JOINED, RELEASED, SETTLED
 from fairlead.store.queues.sending import arrive
 from fairlead.store.queues.settings import BECOMES_FAIR, Queue
-from fairlead.store.queues.settling import end_or_keep, raises_of, take_back
+from fairlead.store.queues.settling import complete_delayed, end_or_keep, raises_of, take_back
 from fairlead.store.queues.tenants import Line
 
 MOST: Final = 1000
@@ -105,6 +105,7 @@ def _let_arrive(database: Database, queue: Queue, log: Log) -> None:
                 died=queue.now,
                 reason=reason,
             )
+            complete_delayed(database, queue, key, reason)
             log.add("rejected", detail=reason, **event)
         else:
             batch.append((number, each))

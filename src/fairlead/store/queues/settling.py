@@ -264,7 +264,7 @@ def expire(database: Database, queue: Queue, numbers: Sequence[int]) -> None:
 def _drop(database: Database, queue: Queue, numbers: list[int]) -> None:
     """Messages are done."""
     if queue.columns.completing:
-        _leave_completions(database, numbers)
+        _leave_completions(database, numbers, queue.now)
     database.run("drop_messages", ids=numbers)
 
 
@@ -369,9 +369,18 @@ def _costs(database: Database, queue: Queue, ids: Sequence[int]) -> dict[int, in
     return dict(database.run("costs_of", ids=list(ids))) if queue.fair else {}
 
 
-def _leave_completions(database: Database, messages: list[int]) -> None:
+def _leave_completions(database: Database, messages: list[int], now: int) -> None:
     """These messages are about to be done; the clusters that wait for them are notified."""
-    database.run("complete", ids=messages)
+    database.run("complete", ids=messages, now=now)
     if not database.remote:
-        database.run("acknowledge", ids=messages)
-    database.run("drop_published", ids=messages)
+        database.run("acknowledge", ids=messages, now=now)
+        database.run("drop_published", ids=messages)
+
+
+def complete_delayed(database: Database, queue: Queue, key: str, reason: str) -> None:
+    """The same of a delayed message that could not arrive; a function of the database does so."""
+    if queue.columns.completing and not database.remote:
+        found = {"queue": queue.id, "key": key}
+        database.run("complete_delayed", **found)
+        database.run("nack_delayed", **found, reason=reason, now=queue.now)
+        database.run("unpublish", **found)

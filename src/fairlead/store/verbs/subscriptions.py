@@ -16,6 +16,7 @@ from fairlead.store.database.retrying import again
 from fairlead.store.queues.settlement import Given
 
 if TYPE_CHECKING:
+    from fairlead.order.outlook import Outlook
     from fairlead.store.clusters.changing import Author
     from fairlead.store.clusters.rerouting import Departed
     from fairlead.store.context import Context
@@ -96,6 +97,7 @@ class StoreSubscriptions(ABC):
     take_many: Callable[..., Sequence[HeldWork]]
     later: Callable[..., list[Any]]
     working: Callable[..., list[Any]]
+    waiting: Callable[..., Outlook]
     _writing: Callable[[], AbstractContextManager[Database]]
     _context: Context
 
@@ -140,20 +142,23 @@ class StoreSubscriptions(ABC):
         A guaranteed message goes to one of those that are left, by its own mode, with its own
         sequence, and is `redelivered` there; or its publisher is told, as the options
         `on_receiver_failure` and `zero_receivers` and the subscriber's `disconnect_mode` say. Any
-        other is lost. Whether nothing is left to be done: False while a reader holds something, or
-        while the subscriber is warm, for which all is kept. Raises ChangeError where it is
-        connected, MessageError.
+        other is lost. Whether nothing is left to be done: False while a reader holds something or
+        the queue gives nothing, or while the subscriber is warm, for which all is kept. Raises
+        ChangeError where it is connected, MessageError.
         """
         wanted = _subscription(cluster, subject, name)
         found = self._departed(wanted)
         if found is None:
             return False
+        if not found.queue:
+            return True
         while works := self.take_many(found.queue, AT_ONCE):
             for work in works:
                 given = [Given(each.number, each.id, each.cost) for each in work]
                 self._rerouted(found, work.held, given)
                 work.close()
-        return not (self.later(found.queue, 1) or self.working(found.queue))
+        left = self.waiting(found.queue, 1).waiting  # a limit may hold it up, or it is switched off
+        return not (left or self.later(found.queue, 1) or self.working(found.queue))
 
     @again
     def _departed(self, wanted: Subscription) -> Departed | None:

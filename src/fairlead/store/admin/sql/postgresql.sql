@@ -257,7 +257,7 @@ WHERE NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = p.queue AND 
 GROUP BY c.name ORDER BY c.name;
 
 -- complete_lost_published: it is done
-SELECT fairlead._run_complete_lost_published();
+SELECT fairlead._run_complete_lost_published(%(now)s);
 
 -- mend_lost_published: nobody waits for it
 SELECT fairlead._run_mend_lost_published();

@@ -91,7 +91,7 @@ BEGIN
 END $$;
 
 -- What a cluster waits for, and is not there, is done.
-CREATE OR REPLACE FUNCTION fairlead._run_complete_lost_published()
+CREATE OR REPLACE FUNCTION fairlead._run_complete_lost_published(p_now bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO fairlead.completions (cluster, destination, part, version)
@@ -99,8 +99,9 @@ BEGIN
   WHERE NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = p.queue AND m.key = p.key)
     AND NOT EXISTS (SELECT 1 FROM fairlead.delayed d WHERE d.queue = p.queue AND d.key = p.key);
   INSERT INTO fairlead.acknowledgements (guaranteed, outcome, reason)
-  SELECT p.guaranteed, 'nack', 'its copy is not there any more' FROM fairlead.published p
-  WHERE p.guaranteed IS NOT NULL
+  SELECT g.id, 'nack', 'its copy is not there any more'
+  FROM fairlead.published p JOIN fairlead.guaranteed g ON g.id = p.guaranteed
+  WHERE coalesce(g.due, p_now + 1) > p_now
     AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.queue = p.queue AND m.key = p.key)
     AND NOT EXISTS (SELECT 1 FROM fairlead.delayed d WHERE d.queue = p.queue AND d.key = p.key);
 END $$;

@@ -296,8 +296,9 @@ WHERE (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_messages)
 
 -- acknowledge_lost_published: its publisher is told, where it was guaranteed
 INSERT INTO fairlead_acknowledgements (guaranteed, outcome, reason)
-SELECT p.guaranteed, 'nack', 'its copy is not there any more' FROM fairlead_published p
-WHERE p.guaranteed IS NOT NULL
+SELECT g.id, 'nack', 'its copy is not there any more'
+FROM fairlead_published p JOIN fairlead_guaranteed g ON g.id = p.guaranteed
+WHERE coalesce(g.due, :now + 1) > :now
   AND (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_messages)
   AND (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_delayed);
 

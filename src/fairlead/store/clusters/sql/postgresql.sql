@@ -77,7 +77,7 @@ SELECT fairlead._run_unbind(%(cluster)s);
 
 -- add_published: a message whose settlement its cluster waits for
 SELECT fairlead._run_add_published(
-  %(queue)s, %(key)s, %(cluster)s, %(destination)s, %(part)s, %(version)s, %(guaranteed)s);
+  %(queue)s, %(key)s, %(cluster)s, %(destination)s, %(part)s, %(version)s, %(guaranteed)s, %(shared)s);
 
 -- unpublish: its cluster waits for a message no more: it goes to another destination, or to none
 SELECT fairlead._run_unpublish(%(queue)s, %(key)s);
@@ -86,11 +86,11 @@ SELECT fairlead._run_unpublish(%(queue)s, %(key)s);
 SELECT fairlead._run_add_guaranteed(%(id)s, %(cluster)s, %(key)s, %(sequence)s, %(said)s,
   %(delivery)s, %(copies)s, %(at)s, %(due)s);
 
--- add_acknowledgement: what became of a copy of one
-SELECT fairlead._run_add_acknowledgement(%(guaranteed)s, %(outcome)s, %(reason)s);
+-- add_acknowledgement: what became of a copy of one, if it is not too late
+SELECT fairlead._run_add_acknowledgement(%(guaranteed)s, %(outcome)s, %(reason)s, %(now)s);
 
 -- guaranteed: what is known of a guaranteed message, by a copy of it that waits
-SELECT g.id, c.name, g.key, g.sequence, g.said, g.copies
+SELECT g.id, c.name, g.key, g.sequence, g.said, p.shared
 FROM fairlead.published p JOIN fairlead.guaranteed g ON g.id = p.guaranteed JOIN fairlead.clusters c ON c.id = g.cluster
 WHERE p.queue = %(queue)s AND p.key = %(key)s;
 

@@ -141,11 +141,11 @@ END $$;
 -- A message whose settlement its cluster waits for.
 CREATE OR REPLACE FUNCTION fairlead._run_add_published(
   p_queue bigint, p_key text, p_cluster bigint, p_destination bigint, p_part text, p_version bigint,
-  p_guaranteed bigint)
+  p_guaranteed bigint, p_shared bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  INSERT INTO fairlead.published (queue, key, cluster, destination, part, version, guaranteed)
-  VALUES (p_queue, p_key, p_cluster, p_destination, p_part, p_version, p_guaranteed)
+  INSERT INTO fairlead.published (queue, key, cluster, destination, part, version, guaranteed, shared)
+  VALUES (p_queue, p_key, p_cluster, p_destination, p_part, p_version, p_guaranteed, p_shared)
   ON CONFLICT DO NOTHING;
 END $$;
 
@@ -166,13 +166,14 @@ BEGIN
   VALUES (p_id, p_cluster, p_key, p_sequence, p_said, p_delivery, p_copies, p_at, p_due);
 END $$;
 
--- What became of a copy of one.
+-- What became of a copy of one, if it is not too late.
 CREATE OR REPLACE FUNCTION fairlead._run_add_acknowledgement(
-  p_guaranteed bigint, p_outcome text, p_reason text)
+  p_guaranteed bigint, p_outcome text, p_reason text, p_now bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO fairlead.acknowledgements (guaranteed, outcome, reason)
-  VALUES (p_guaranteed, p_outcome, p_reason);
+  SELECT g.id, p_outcome, p_reason FROM fairlead.guaranteed g
+  WHERE g.id = p_guaranteed AND coalesce(g.due, p_now + 1) > p_now;
 END $$;
 
 -- A message that a cluster chose for is done.

@@ -75,8 +75,8 @@ ON CONFLICT (cluster, key) DO UPDATE SET destination = excluded.destination;
 DELETE FROM fairlead_bindings WHERE cluster = :cluster;
 
 -- add_published: a message whose settlement its cluster waits for
-INSERT INTO fairlead_published (queue, key, cluster, destination, part, version, guaranteed)
-VALUES (:queue, :key, :cluster, :destination, :part, :version, :guaranteed)
+INSERT INTO fairlead_published (queue, key, cluster, destination, part, version, guaranteed, shared)
+VALUES (:queue, :key, :cluster, :destination, :part, :version, :guaranteed, :shared)
 ON CONFLICT DO NOTHING;
 
 -- unpublish: its cluster waits for a message no more: it goes to another destination, or to none
@@ -86,11 +86,12 @@ DELETE FROM fairlead_published WHERE queue = :queue AND key = :key;
 INSERT INTO fairlead_guaranteed (id, cluster, key, sequence, said, delivery, copies, at, due)
 VALUES (:id, :cluster, :key, :sequence, :said, :delivery, :copies, :at, :due);
 
--- add_acknowledgement: what became of a copy of one
-INSERT INTO fairlead_acknowledgements (guaranteed, outcome, reason) VALUES (:guaranteed, :outcome, :reason);
+-- add_acknowledgement: what became of a copy of one, if it is not too late
+INSERT INTO fairlead_acknowledgements (guaranteed, outcome, reason)
+SELECT id, :outcome, :reason FROM fairlead_guaranteed WHERE id = :guaranteed AND coalesce(due, :now + 1) > :now;
 
 -- guaranteed: what is known of a guaranteed message, by a copy of it that waits
-SELECT g.id, c.name, g.key, g.sequence, g.said, g.copies
+SELECT g.id, c.name, g.key, g.sequence, g.said, p.shared
 FROM fairlead_published p JOIN fairlead_guaranteed g ON g.id = p.guaranteed JOIN fairlead_clusters c ON c.id = g.cluster
 WHERE p.queue = :queue AND p.key = :key;
 

@@ -25,6 +25,8 @@ CREATE TABLE fairlead.acknowledgements (
 CREATE INDEX acknowledgements_guaranteed ON fairlead.acknowledgements (guaranteed);
 
 ALTER TABLE fairlead.published ADD COLUMN guaranteed BIGINT;
+-- Whether others have theirs whatever becomes of this copy: it is not routed again.
+ALTER TABLE fairlead.published ADD COLUMN shared BIGINT NOT NULL DEFAULT 0;
 CREATE INDEX published_guaranteed ON fairlead.published (guaranteed) WHERE guaranteed IS NOT NULL;
 
 -- A body's format has a bit more: it was given to another receiver before.

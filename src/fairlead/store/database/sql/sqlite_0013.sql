@@ -25,6 +25,8 @@ CREATE TABLE fairlead_acknowledgements (
 CREATE INDEX fairlead_acknowledgements_guaranteed ON fairlead_acknowledgements (guaranteed);
 
 ALTER TABLE fairlead_published ADD COLUMN guaranteed INTEGER;
+-- Whether others have theirs whatever becomes of this copy: it is not routed again.
+ALTER TABLE fairlead_published ADD COLUMN shared INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX fairlead_published_guaranteed ON fairlead_published (guaranteed) WHERE guaranteed IS NOT NULL;
 
 -- A body's format has a bit more: it was given to another receiver before.

@@ -301,10 +301,7 @@ ORDER BY id LIMIT %(most)s;
 SELECT time FROM fairlead.journal ORDER BY id LIMIT 1;
 
 -- complete: messages that were published are about to be done
-SELECT fairlead._run_complete(%(ids)s::bigint[]);
-
--- drop_published: their cluster waits for them no more
-SELECT fairlead._run_drop_published(%(ids)s::bigint[]);
+SELECT fairlead._run_complete(%(ids)s::bigint[], %(now)s);
 
 -- sender_of: who sent a message
 SELECT actor FROM fairlead.events WHERE position = %(id)s AND kind = 'sent';

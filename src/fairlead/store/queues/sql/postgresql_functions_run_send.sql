@@ -116,4 +116,5 @@ BEGIN
     type, conversation, format, body)
   VALUES (p_id, p_queue, p_died, p_reason, 0, p_group, p_tenant, p_priority, p_key, p_cost, p_type,
     p_conversation, p_format, p_body);
+  PERFORM fairlead._complete_delayed(p_queue, p_key, p_reason, p_died);
 END $$;

@@ -100,26 +100,10 @@ BEGIN
 END $$;
 
 -- Messages that were published are about to be done.
-CREATE OR REPLACE FUNCTION fairlead._run_complete(p_ids bigint[])
+CREATE OR REPLACE FUNCTION fairlead._run_complete(p_ids bigint[], p_now bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  INSERT INTO fairlead.completions (cluster, destination, part, version)
-  SELECT p.cluster, p.destination, p.part, p.version
-  FROM fairlead.messages m JOIN fairlead.published p ON p.queue = m.queue AND p.key = m.key
-  WHERE m.id = ANY (p_ids) ORDER BY m.id;
-  INSERT INTO fairlead.acknowledgements (guaranteed, outcome, reason)
-  SELECT p.guaranteed, CASE WHEN d.id IS NULL THEN 'acknowledged' ELSE 'nack' END, d.reason
-  FROM fairlead.messages m JOIN fairlead.published p ON p.queue = m.queue AND p.key = m.key
-    LEFT JOIN fairlead.dead d ON d.id = abs(m.id)
-  WHERE m.id = ANY (p_ids) AND p.guaranteed IS NOT NULL ORDER BY m.id;
-END $$;
-
--- What clusters need wait for no more.
-CREATE OR REPLACE FUNCTION fairlead._run_drop_published(p_ids bigint[])
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  DELETE FROM fairlead.published WHERE (queue, key) IN (
-    SELECT queue, key FROM fairlead.messages WHERE id = ANY (p_ids));
+  PERFORM fairlead._complete(p_ids, p_now);
 END $$;
 
 -- Nothing is left of dialogs of which both ends have ended.

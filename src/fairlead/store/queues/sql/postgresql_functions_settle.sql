@@ -68,7 +68,7 @@ BEGIN
 END $$;
 
 -- Messages are about to be done: the clusters that wait for them are told.
-CREATE OR REPLACE FUNCTION fairlead._complete(p_numbers bigint[]) RETURNS void
+CREATE OR REPLACE FUNCTION fairlead._complete(p_numbers bigint[], p_now bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO fairlead.completions (cluster, destination, part, version)
@@ -76,12 +76,28 @@ BEGIN
     FROM fairlead.messages m JOIN fairlead.published p ON p.queue = m.queue AND p.key = m.key
     WHERE m.id = ANY (p_numbers) ORDER BY m.id;
   INSERT INTO fairlead.acknowledgements (guaranteed, outcome, reason)
-    SELECT p.guaranteed, CASE WHEN d.id IS NULL THEN 'acknowledged' ELSE 'nack' END, d.reason
+    SELECT g.id, CASE WHEN d.id IS NULL THEN 'acknowledged' ELSE 'nack' END, d.reason
     FROM fairlead.messages m JOIN fairlead.published p ON p.queue = m.queue AND p.key = m.key
+      JOIN fairlead.guaranteed g ON g.id = p.guaranteed
       LEFT JOIN fairlead.dead d ON d.id = abs(m.id)
-    WHERE m.id = ANY (p_numbers) AND p.guaranteed IS NOT NULL ORDER BY m.id;
+    WHERE m.id = ANY (p_numbers) AND coalesce(g.due, p_now + 1) > p_now ORDER BY m.id;
   DELETE FROM fairlead.published WHERE (queue, key) IN (
     SELECT m.queue, m.key FROM fairlead.messages m WHERE m.id = ANY (p_numbers));
+END $$;
+
+-- The same of a delayed message that could not arrive.
+CREATE OR REPLACE FUNCTION fairlead._complete_delayed(
+  p_queue bigint, p_key text, p_reason text, p_now bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO fairlead.completions (cluster, destination, part, version)
+    SELECT p.cluster, p.destination, p.part, p.version FROM fairlead.published p
+    WHERE p.queue = p_queue AND p.key = p_key;
+  INSERT INTO fairlead.acknowledgements (guaranteed, outcome, reason)
+    SELECT g.id, 'nack', p_reason
+    FROM fairlead.published p JOIN fairlead.guaranteed g ON g.id = p.guaranteed
+    WHERE p.queue = p_queue AND p.key = p_key AND coalesce(g.due, p_now + 1) > p_now;
+  DELETE FROM fairlead.published WHERE queue = p_queue AND key = p_key;
 END $$;
 
 -- Messages of a group become dead letters.
@@ -105,7 +121,7 @@ BEGIN
     FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id ORDER BY m.id;
   IF q.completing > 0 THEN
     PERFORM fairlead._complete(ARRAY (SELECT m.id FROM fairlead.messages m
-      WHERE m.id = ANY (p_numbers) AND m.group_id = g.id));
+      WHERE m.id = ANY (p_numbers) AND m.group_id = g.id), now);
   END IF;
   DELETE FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id;
 END $$;
@@ -184,7 +200,7 @@ BEGIN
     END IF;
     IF q.completing > 0 THEN
       PERFORM fairlead._complete(ARRAY (SELECT m.id FROM fairlead.messages m
-        WHERE m.id = ANY (done) AND m.group_id = g.id));
+        WHERE m.id = ANY (done) AND m.group_id = g.id), fairlead._now());
     END IF;
     DELETE FROM fairlead.messages m WHERE m.id = ANY (done) AND m.group_id = g.id;
   ELSE

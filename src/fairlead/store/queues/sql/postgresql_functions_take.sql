@@ -34,6 +34,7 @@ BEGIN
           type, actor, detail)
         VALUES (v_number, moment, 'rejected', q.name, d.group_name, d.key, d.tenant, d.priority,
           d.cost, d.type, p_actor, 'its group is another tenant''s now');
+      PERFORM fairlead._complete_delayed(q.id, d.key, 'its group is another tenant''s now', now);
       CONTINUE;
     END IF;
     PERFORM fairlead._arrive(q, v_number, moment, d.group_name, d.priority, d.key, d.type, d.tenant,

@@ -293,12 +293,22 @@ SELECT p.cluster, p.destination, p.part, p.version
 FROM fairlead_messages m JOIN fairlead_published p ON p.queue = m.queue AND p.key = m.key
 WHERE m.id IN (SELECT value FROM json_each(:ids)) ORDER BY m.id;
 
--- acknowledge: the publishers of those that are guaranteed can be told; dead letters are no success
+-- acknowledge: the publishers of those that are guaranteed can be told, if it is not too late; dead
+-- letters are no success
 INSERT INTO fairlead_acknowledgements (guaranteed, outcome, reason)
-SELECT p.guaranteed, CASE WHEN d.id IS NULL THEN 'acknowledged' ELSE 'nack' END, d.reason
+SELECT g.id, CASE WHEN d.id IS NULL THEN 'acknowledged' ELSE 'nack' END, d.reason
 FROM fairlead_messages m JOIN fairlead_published p ON p.queue = m.queue AND p.key = m.key
-  LEFT JOIN fairlead_dead d ON d.id = abs(m.id)
-WHERE m.id IN (SELECT value FROM json_each(:ids)) AND p.guaranteed IS NOT NULL ORDER BY m.id;
+  JOIN fairlead_guaranteed g ON g.id = p.guaranteed LEFT JOIN fairlead_dead d ON d.id = abs(m.id)
+WHERE m.id IN (SELECT value FROM json_each(:ids)) AND coalesce(g.due, :now + 1) > :now ORDER BY m.id;
+
+-- complete_delayed: the same of one that could not arrive
+INSERT INTO fairlead_completions (cluster, destination, part, version)
+SELECT cluster, destination, part, version FROM fairlead_published WHERE queue = :queue AND key = :key;
+
+-- nack_delayed: its publisher can be told, if it is not too late
+INSERT INTO fairlead_acknowledgements (guaranteed, outcome, reason)
+SELECT g.id, 'nack', :reason FROM fairlead_published p JOIN fairlead_guaranteed g ON g.id = p.guaranteed
+WHERE p.queue = :queue AND p.key = :key AND coalesce(g.due, :now + 1) > :now;
 
 -- drop_published: their cluster waits for them no more
 DELETE FROM fairlead_published WHERE queue IN (
