@@ -168,8 +168,8 @@ class StoreOperations(StoreDeadLetters):
         """Switch a queue on or off; returns whether it was the other way before.
 
         A queue that is off gives nothing: `take` returns None. What is sent to it waits. Switched
-        on again, it counts failures anew. `reason`: for the journal, and for who looks. Raises
-        MessageError.
+        on again, it counts failures anew, but not of groups that a reader holds. `reason`: for the
+        journal, and for who looks. Raises MessageError.
         """
         why = name("reason", reason or None) or ""
         with self._writing() as database:
