@@ -11,6 +11,7 @@ What must come out is put together from `tests.oracle`, cluster by cluster; what
 (control messages, unknown clusters) is decided here.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from random import Random
@@ -152,7 +153,7 @@ def expected(case: Mixed) -> dict[str, Expected]:
     """What becomes of each message, by its id."""
     found: dict[str, Expected] = {}
     own: dict[str, list[Row]] = {each["name"]: [] for each in case.clusters}
-    elsewhere = oracle.Sequences()
+    elsewhere = Counter[tuple[Any, ...]]()
     streamed = _streamed(case.clusters)
     latest = Fraction(0)
     for k, message in enumerate(in_order(case.messages)):
@@ -162,8 +163,8 @@ def expected(case: Mixed) -> dict[str, Expected]:
             found[message["id"]] = [(None, CONTROL, None)]
         elif name not in own:
             stream = (name, *(oracle.text(message.get(each)) for each in streamed))
-            number = elsewhere.next(stream)
-            found[message["id"]] = [(None, oracle.NO_DESTINATION, number)]
+            found[message["id"]] = [(None, oracle.NO_DESTINATION, elsewhere[stream])]
+            elsewhere[stream] += 1
         else:
             # A change once made stays made; in order of time this is the time itself.
             own[name].append({**message, "time": latest, "id": f"{k:07}", "known": message["id"]})

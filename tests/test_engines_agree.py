@@ -1,10 +1,7 @@
-"""Live = compiled = Spark = the plainest oracle, on random clusters, changes and messages."""
-
-from typing import Any
+"""Spark = the model, on random clusters, changes and messages, cut into small blocks."""
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from tests import engines, oracle
@@ -12,36 +9,10 @@ from tests.golden_cases import POLICIES
 from tests.strategies import scenarios
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
-ONE_BY_ONE = settings(max_examples=50, suppress_health_check=SLOW)
 
 
 def expected(scenario: engines.Scenario) -> engines.Decided:
     return [(d.destination, d.outcome, d.sequence) for d in oracle.route(*scenario)]
-
-
-@pytest.mark.parametrize("system", POLICIES)
-@given(data=st.data())
-@ONE_BY_ONE
-def test_live(system: str, data: Any) -> None:
-    scenario = data.draw(scenarios(system))
-    assert engines.live(*scenario) == expected(scenario)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("system", POLICIES)
-@given(data=st.data())
-@settings(ONE_BY_ONE, max_examples=2000)
-def test_live_two_thousand_times(system: str, data: Any) -> None:
-    scenario = data.draw(scenarios(system))
-    assert engines.live(*scenario) == expected(scenario)
-
-
-@pytest.mark.parametrize("system", POLICIES)
-@given(data=st.data())
-@ONE_BY_ONE
-def test_compiled(system: str, data: Any) -> None:
-    scenario = data.draw(scenarios(system))
-    assert engines.compiled(*scenario) == expected(scenario)
 
 
 def drawn(system: str, n: int) -> list[engines.Scenario]:

@@ -158,6 +158,14 @@ CROSSINGS: dict[str, tuple[dict[str, Any], list[Step]]] = {
         {"policy": LEVELS, "destination": [A, {**B, "priority": 9}]},
         [*chosen(20), change("b", "priority", 8), *chosen(4)],
     ),
+    "a level in panic uses whole weights, also of who starts slowly": (
+        {
+            "policy": "priority-failover",
+            "options": {"slow_start": 60, "panic_threshold": 100, "overprovisioning": 100},
+            "destination": [A, {**B, "present": False}, {"name": "c"}],
+        },
+        [change("b", "present", True), *chosen(3), change("c", "state", "down"), *chosen(5)],
+    ),
     "who failed while busy, and is not watched, has room": (
         {"policy": TO_ONE, "destination": [{**A, "capacity": 1}]},
         [*chosen(2), change("a", "state", "failed"), *chosen(2)],

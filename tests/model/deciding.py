@@ -103,9 +103,9 @@ class Subscribers:
     def __init__(self, plain: Row) -> None:
         self.own = Project(plain)
         self.version = 0
-        self.fresh: dict[int, int] = {}
+        self.fresh: dict[tuple[str, str], int] = {}
         """The version since which a subscriber holds nothing of what came before."""
-        self.joined: dict[int, int] = {}
+        self.joined: dict[tuple[str, str], int] = {}
         """The version in which it joined again, and so was new."""
 
     def decide(self, message: Row, _sequence: int) -> Row:
@@ -122,7 +122,7 @@ class Subscribers:
         """It is acknowledged, and not pending any more, if it was guaranteed."""
         subject = self.own.subject_of(message)
         (row,) = (r for r in self.own.rows if (r["name"], r["subject"]) == (name, subject))
-        if message.get("delivery") in ("some", "all") and version >= self.fresh.get(id(row), 0):
+        if message.get("delivery") in ("some", "all") and version >= self.fresh.get(who(row), 0):
             pending = self.own.own_list(text(message.get("server")), subject).pending
             pending[name] = max(0, pending.get(name, 0) - 1)
 
@@ -148,8 +148,13 @@ class Subscribers:
             fail += self.own.change(target["target"], attribute, value, now)
         for row, before in zip(self.own.rows, there, strict=True):
             if in_list(row) and not before:
-                self.joined[id(row)] = self.version
-        self.fresh |= {id(row): self.version for row in fail} | self.joined
+                self.joined[who(row)] = self.version
+        self.fresh |= {who(row): self.version for row in fail} | self.joined
+
+
+def who(row: Row) -> tuple[str, str]:
+    """A subscriber: by its name, and its subject."""
+    return row["name"], row["subject"]
 
 
 def cluster_of(plain: Row) -> Any:

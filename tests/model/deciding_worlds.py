@@ -292,7 +292,7 @@ def a_cluster(draws: Draws, name: str, policies: list[str] = POLICIES) -> Row:
 def some_attributes(draws: Draws, policy: str, rule: str, read: list[str]) -> Row:
     found: Row = {}
     for attribute in dict.fromkeys(read):
-        likely = attribute in ("capacity", "priority", "weight")
+        likely = attribute in ("capacity", "weight", *(["priority"] if rule != "by-share" else []))
         needed = policy == "msmq" and attribute == "weight"
         if needed or draws.whole(0, 2 if likely else 6) == 0:
             value = draws.pick([v for v in VALUES[attribute] if not isinstance(v, str)] or [""])

@@ -27,6 +27,13 @@ class Flag:
         return True
 
 
+class NoTimer:
+    """The pool's timer goes by this machine's clock: the door itself says when something is due."""
+
+    def set(self, seconds: float) -> None:
+        """Nothing is set."""
+
+
 class Asked:
     """One request: who waits for it, and what its block has."""
 
@@ -48,6 +55,7 @@ class OwnClock:
         cluster = Cluster.from_dict(world.cluster, default_name="")
         self.pool = Pool(cluster, journal=True, clock=lambda: seconds(self.clock))
         self.running: Any = self.pool._running
+        self.running._timer = NoTimer()
         self.requests: list[Asked] = []
 
     def acquire(self, said: Row, timeout: int | None, **own: Any) -> object:
@@ -134,8 +142,11 @@ class OwnClock:
         self.clock = max(self.clock, time)
         return self.ring()
 
+    def later(self, time: int) -> None:
+        """The clock goes on, and the timer is late."""
+        self.clock = max(self.clock, time)
+
     def ring(self) -> None:
-        """The pool's timer goes by this machine's clock."""
         self.running._ring()
         self.wake()
 
@@ -161,9 +172,7 @@ class OwnClock:
         }
 
     def close(self) -> None:
-        timer = self.running._timer._thread
-        if timer is not None:
-            timer.cancel()
+        """It keeps nothing open."""
 
 
 class Coroutines(OwnClock):

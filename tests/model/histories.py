@@ -11,7 +11,7 @@ from tests.oracle import (
     microseconds,
 )
 
-from .deciding import Deciding, Listed
+from .deciding import KNOWN, Deciding, Listed
 
 
 def decide(
@@ -50,7 +50,8 @@ def decide(
         now = microseconds(message["time"])
         go_on(now)
         own = {"": name, None: name}.get(message.get("cluster"), message.get("cluster"))
-        answer: Any = model.choose({**message, "cluster": own})
+        read = {key: message[key] for key in message.keys() & (KNOWN | model.reads)}
+        answer: Any = model.choose({**read, "cluster": own})
         number = len(model.decisions) - 1
         cluster_model = model.clusters.get(own)
         if answer["copies"] and isinstance(cluster_model, Listed):

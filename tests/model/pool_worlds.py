@@ -29,7 +29,7 @@ class PoolWorld:
         inside = [job["number"] for job in model.requests if job["block"] is not None]
         asking = [job["number"] for job in model.requests if job["asked"]]
         asks, leaves, again, gives_up, raises, changes = self.shares
-        verbs = ["acquire"] * asks + ["at", "at"] + ["prioritise"] * raises + ["apply"] * changes
+        verbs = ["acquire"] * asks + ["at", "later"] + ["prioritise"] * raises + ["apply"] * changes
         verbs += (["leave"] * leaves + ["retry"] * again) if inside else []
         verbs += ["give_up"] * gives_up if asking else []
         verb = draws.pick(verbs)
@@ -43,7 +43,7 @@ class PoolWorld:
         if verb == "prioritise":
             priority = draws.pick([None, 0, 3, 255])
             return Step(verb, {"group": draws.pick(["g", "h", "é"]), "priority": priority})
-        if verb == "at":
+        if verb in ("at", "later"):
             due = [time for time in (model.cluster.next(),) if time is not None]
             time = model.clock + draws.pick([*LEAST, 0]) if draws.whole(0, 2) or not due else due[0]
             return Step(verb, {"time": time + draws.pick([0, 0, 0, -1])})

@@ -2,7 +2,7 @@
 
 Every engine is held against these. They are written for being checked by eye against the
 documents: exact fractions, lists and sorting, one message at a time, no concern for speed.
-Each system is one module with `route(cluster, messages, changes)`.
+`tests.model` puts them together, and has the policies over destinations.
 """
 
 from collections.abc import Iterable
@@ -83,3 +83,15 @@ def duration(service_time: Any, speed: Any) -> int:
     """Microseconds of work; half a microsecond counts up."""
     asked = floor(exact(service_time) * 1_000_000 + Fraction(1, 2))
     return floor(asked / exact(speed) + Fraction(1, 2))
+
+
+class Sequences:
+    """Numbers the messages of each stream from 0, whatever becomes of them."""
+
+    def __init__(self) -> None:
+        self._next: dict[object, int] = {}
+
+    def next(self, stream: object) -> int:
+        number = self._next.get(stream, 0)
+        self._next[stream] = number + 1
+        return number

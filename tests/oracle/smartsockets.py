@@ -32,6 +32,9 @@ class List:
         if self.scan is None:
             self.scan = name
 
+    def ignore(self, name: str) -> None:
+        """It is no member of the list."""
+
     def leave(self, name: str) -> None:
         follower = self.after(name)
         if self.turn == name:
@@ -106,6 +109,19 @@ class Project:
         if (server, subject) not in self.lists:
             self.lists[server, subject] = deepcopy(self.lists[None, subject])
         return self.lists[server, subject]
+
+    def add(self, row: Row) -> None:
+        """One joins whom the file does not list."""
+        self.rows.append({**DEFAULTS, **row})
+        self.subjects.add(row["subject"])
+        self.lists.setdefault((None, row["subject"]), List())
+        self.everywhere(row, "join" if in_list(self.rows[-1]) else "ignore")
+
+    def remove(self, row: Row) -> None:
+        """One leaves for good."""
+        self.give(row, "present", False)
+        self.warm_until = [each for each in self.warm_until if each[1] is not row]
+        self.rows = [each for each in self.rows if each is not row]
 
     def everywhere(self, row: Row, what: str) -> None:
         for (_, subject), each in self.lists.items():

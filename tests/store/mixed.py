@@ -110,14 +110,14 @@ class Awaiting:
         self.mixed, self.tx = mixed, tx
 
     def __getattr__(self, name: str) -> Any:
-        verb = getattr(self.tx, name)
-        return lambda *args, **more: self.mixed.run(verb(*args, **more))
+        def asked(*args: Any, **more: Any) -> Any:
+            if any(isinstance(each, StoreWork) for each in args):
+                verb = getattr(self.tx.plain, name)
+                return self.mixed.run(self.tx.do(lambda: verb(*args, **more)))
+            own = [each.work if isinstance(each, MixedWork) else each for each in args]
+            return self.mixed.run(getattr(self.tx, name)(*own, **more))
 
-    def accept(self, work: MixedWork | StoreWork | None = None) -> None:
-        if isinstance(work, StoreWork):
-            self.mixed.run(self.tx.do(lambda: self.tx.plain.accept(work)))
-        else:
-            self.mixed.run(self.tx.accept(None if work is None else work.work))
+        return asked
 
 
 class Blocking:
@@ -127,10 +127,11 @@ class Blocking:
         self.mixed, self.tx = mixed, tx
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.tx, name)
+        def asked(*args: Any, **more: Any) -> Any:
+            own = [each.work.plain if isinstance(each, MixedWork) else each for each in args]
+            return getattr(self.tx, name)(*own, **more)
 
-    def accept(self, work: MixedWork | StoreWork | None = None) -> None:
-        self.tx.accept(work.work.plain if isinstance(work, MixedWork) else work)
+        return asked
 
 
 class OnLoop:
