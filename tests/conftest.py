@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from fairlead.pipeline.spark.session import spark_session
 from tests.disks import disk
+from tests.stores import lent
 
 pytest_plugins = ["tests.places", "tests.skips"]
 
@@ -53,11 +54,20 @@ input()
 """
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Databases go from test to test."""
+    config.pluginmanager.register(lent, "databases")
+
+
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist looks at the groups next
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts Spark."""
+    """Mark what starts Spark; one process has all of that, and each other file stays together."""
     for item in items:
         if {"spark", "connect"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.spark)
+        starts_spark = item.get_closest_marker("spark") is not None
+        group = "spark" if starts_spark else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -21,6 +21,7 @@ from fairlead.order.outlook import Outlook
 from fairlead.store.leasing import StoreWork
 from fairlead.store.queues.lease_holders import is_running
 from fairlead.store.store import Store
+from tests.databases import Lent
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of random name is made in it
 ROOM = 2**30
@@ -101,16 +102,26 @@ def fresh_url(dialect: str) -> str:
 def made_url(dialect: str) -> str:
     """The URL of a database with the schema, and nothing else."""
     if dialect == "postgresql":
-        return copied_url()
+        return lent.again() or lent.to_test(copied_url())
     url = fresh_url(dialect)
-    Store.open(url).close()
+    shutil.copy(_made_file(), url.removeprefix("sqlite:///"))
     return url
+
+
+@cache
+def _made_file() -> Path:
+    path = quick() / "made.db"
+    Store.open(f"sqlite:///{path}").close()
+    return path
 
 
 def copied_url(more: str = "") -> str:
     """The same on PostgreSQL; `more`: of its statement CREATE DATABASE."""
     _template()
     return _create_database(f"made_{next(_numbers)}", "fairlead_template", more)
+
+
+lent = Lent(copied_url)
 
 
 @cache
