@@ -37,10 +37,10 @@ demo: install  ## Dispatch a year of real departures through a storm, under two 
 	$(BIN)/fairlead demo
 
 test: lint  ## Check the code and run the tests that are not slow
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --durations 10
+	$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadgroup --durations 10
 
 check-slow: install  ## Run the slow tests
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n 3 --dist loadgroup
 
 N ?= 100
 SEED ?= 1

@@ -41,7 +41,10 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 MENTIONED = re.compile(r"\bdocs/[\w/-]+\.\w+")
 NAMING = {".py", ".md", ".toml", ".sql", ".yml", ".html", ""}
 """Files that may name a page."""
-ON_SPARK = re.compile(r"fairlead (dispatch|replay|demo|diff|whatif|recommend)\b[^|]*$")
+IN_PROCESS = re.compile(r"fairlead (dispatch|replay|demo|diff|whatif|recommend)\b[^|]*$")
+ON_SPARK = re.compile(r"fairlead (dispatch|replay|diff|whatif)\b")
+"""Of these, memory prints what Spark prints: one page runs them on Spark, and all slowly."""
+PROGRAMS_ON_SPARK = ["spark.py"]
 DEMO = ["demo.sh", "flights.sh"]
 TRACES = ["azure.sh", "apache.sh"]
 REPLAYS = ["replay.sh", "scenarios.sh"]
@@ -57,22 +60,26 @@ def titles(page: Path) -> list[str]:
     return [block["title"] for block in BLOCK.finditer(page.read_text(encoding="utf-8"))]
 
 
-def printed(snippet: str) -> str:
-    """What a program or a file of commands prints, run in the working folder."""
+def printed(snippet: str, engine: str = "spark") -> str:
+    """What a program or a file of commands prints, run in the working folder.
+
+    `engine`: of the commands that name none.
+    """
     if snippet.endswith(".py"):
         with redirect_stdout(StringIO()) as out:
             runpy.run_path(snippet, run_name="__main__")
         return out.getvalue()
     lines = Path(snippet).read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
-    return "".join(map(_output, lines))
+    return "".join(_output(line, engine) for line in lines)
 
 
 @cache
-def _output(line: str) -> str:
+def _output(line: str, engine: str) -> str:
     """What one command prints; a command that stands on two pages is run once."""
-    if ON_SPARK.match(line):  # in this process, which has a session
+    if IN_PROCESS.match(line):
+        named = ["--engine", engine] if ON_SPARK.match(line) and "--engine" not in line else []
         with redirect_stdout(StringIO()) as out:
-            assert run(shlex.split(line)[1:]) == 0, line
+            assert run([*shlex.split(line)[1:], *named]) == 0, line
         return out.getvalue()
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
@@ -110,6 +117,14 @@ def _renew(page: Path, title: str, body: str) -> None:
 
 
 @pytest.fixture(scope="module")
+def plain_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all snippets."""
+    place = tmp_path_factory.mktemp("docs")
+    shutil.copytree(SNIPPETS, place, dirs_exist_ok=True)
+    return place
+
+
+@pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[Path]:
     """The working folder, for Python and (which knows only where it was started) for the JVM."""
     place = tmp_path_factory.mktemp("docs")
@@ -123,11 +138,30 @@ def folder(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Ite
     files.setWorkingDirectory(before)
 
 
-@named
-def test_a_page_prints_what_it_shows(page: Path, folder: Path) -> None:
+def run_page(page: Path, engine: str) -> None:
+    """Run what stands on a page, and compare what it prints with what the page shows."""
     for title in titles(page):
-        if title.endswith((".sh", ".py")) and title not in DEMO + TRACES + REPLAYS:
-            hold(title, printed(title))
+        skipped = DEMO + TRACES + REPLAYS + PROGRAMS_ON_SPARK * (engine == "memory")
+        if title.endswith((".sh", ".py")) and title not in skipped:
+            hold(title, printed(title, engine))
+
+
+@named
+def test_a_page_prints_what_it_shows(page: Path, plain_folder: Path) -> None:
+    with chdir(plain_folder):
+        run_page(page, "memory")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=() if page.name == "README.md" else pytest.mark.slow)
+        for page in PAGES
+    ],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_a_page_prints_the_same_on_spark(page: Path, folder: Path) -> None:
+    run_page(page, "spark")
 
 
 @pytest.mark.slow

@@ -141,7 +141,10 @@ def plain(result: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("written", ["csv", "json", "parquet"])
+@pytest.mark.parametrize(
+    "written",
+    ["csv", *(pytest.param(each, marks=pytest.mark.slow) for each in ("json", "parquet"))],
+)
 def test_a_dispatch_gives_the_same_folder(
     spark: SparkSession, tmp_path: Path, written: str
 ) -> None:
@@ -289,7 +292,8 @@ def test_hundreds_of_scenarios_on_spark_are_those_in_memory(
     assert mine.scenarios == wanted.scenarios
 
 
-@pytest.mark.parametrize("rows", ["late", pytest.param("none", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", ["late", "none"])
 def test_fewer_rows_change_no_number(spark: SparkSession, tmp_path: Path, rows: str) -> None:
     file = as_csv(traffic(6, 3_000), tmp_path / "messages.csv")
     plans = {"all": Plan(CLUSTERS, []), "changed": Plan(CLUSTERS, CHANGES)}

@@ -101,7 +101,7 @@ def _cover(jobs: int) -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "--timeout=1800"]
-    command += ["-n", str(jobs), "--dist", "loadfile", "-p", "tests.mutants.covering"]
+    command += ["-n", str(jobs), "--dist", "loadgroup", "-p", "tests.mutants.covering"]
     print("learning which tests run a line: one run of the tests under coverage", flush=True)
     subprocess.run(command, cwd=ROOT, check=False)
 

@@ -26,6 +26,11 @@ SYSTEMS = ("smartsockets", "ibm-mq", "priority-failover")
 """With several destinations and streams, with bindings, with steps that follow of themselves."""
 
 
+def first_quickly(systems: tuple[str, ...]) -> list[Any]:
+    """Each of them; on Spark all but the first are slow tests."""
+    return [systems[0], *(pytest.param(each, marks=pytest.mark.slow) for each in systems[1:])]
+
+
 def of(frame: DataFrame) -> list[dict[str, Any]]:
     return sorted(in_seconds(frame.toArrow()), key=_place)
 
@@ -34,7 +39,7 @@ def _place(row: dict[str, Any]) -> tuple[int, int, bytes]:
     return row["position"], row["attempt"], (row["destination"] or "").encode()
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("system", first_quickly(SYSTEMS))
 def test_dispatch_has_the_journal_of_a_table_in_memory(system: str, spark: SparkSession) -> None:
     clusters, rows, changes = engines.together(drawn(system, 4))
     table = engines.table(rows)
@@ -48,7 +53,7 @@ def test_dispatch_has_the_journal_of_a_table_in_memory(system: str, spark: Spark
     assert of(prepare(again, clusters, changes, options).journal()) == sorted(expected, key=_place)
 
 
-@pytest.mark.parametrize("system", SYSTEMS[::2])
+@pytest.mark.parametrize("system", first_quickly(SYSTEMS[::2]))
 def test_a_replay_has_the_journal_of_a_table_in_memory(system: str, spark: SparkSession) -> None:
     clusters, rows, changes = engines.together(drawn(system, 4))
     table = engines.table([{**row, "service_time": 0.5} for row in rows])

@@ -12,6 +12,7 @@ from fairlead.pipeline.spark.java import java_home
 SCRIPT = Path(__file__).with_name("own_session_script.py")
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_workers_on_this_machine_whose_python_has_nothing_run_ours(tmp_path: Path) -> None:
     bare = tmp_path / "bare"

@@ -143,9 +143,8 @@ def as_one(
     return [(places[row[0]], *row[1:]) for row in found]
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
 def test_a_stream_decides_as_one_dispatch(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """Whatever the policies, with late messages, ids again, and groups that were forgotten."""
     # Each micro-batch takes as long as a whole dispatch, and longer the more policies there are.
