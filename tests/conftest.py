@@ -80,6 +80,17 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
             reporter.write_line(f"{kind}: {report.nodeid}")
 
 
+@pytest.fixture(autouse=True)
+def _marked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what is marked starts Spark: else each process of the tests has one."""
+    if request.node.get_closest_marker("spark") is None:
+
+        def refused(*_: object, **__: object) -> None:
+            pytest.fail("a test that starts Spark has the mark spark, or the fixture spark")
+
+        monkeypatch.setattr("pyspark.core.context.launch_gateway", refused)
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of this test process."""

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.ports import free_port
 
 ROOT = Path(__file__).parent.parent
 GPUS = ("gpu-1", "gpu-2", "gpu-3")
@@ -72,13 +73,7 @@ class Gateway:
 
 
 def free_ports(many: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(many)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    found = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return found
+    return [free_port() for _ in range(many)]
 
 
 def until(holds: Any) -> None:

@@ -47,6 +47,9 @@ def msmq(weights: dict[str, int]) -> str:
     )
 
 
+ON_BOTH = ("dispatch", "diff", "replay", "whatif")
+
+
 class Desk:
     """A folder to work in, and what the last command said."""
 
@@ -54,6 +57,8 @@ class Desk:
         self.folder = folder
         self.capsys = capsys
         self.out = self.err = ""
+        self.engine = "memory"
+        """On which all runs of those commands that run on two."""
         self.write("two.toml", msmq({"A": 1, "B": 2}))
 
     def __truediv__(self, name: str) -> str:
@@ -67,6 +72,8 @@ class Desk:
 
     def run(self, *arguments: str) -> int:
         self.capsys.readouterr()
+        if arguments[:1] and arguments[0] in ON_BOTH and "--engine" not in arguments:
+            arguments = (*arguments, "--engine", self.engine)
         status = run(arguments)
         self.out, self.err = self.capsys.readouterr()
         return status
@@ -191,7 +198,18 @@ def test_options_that_mean_nothing(desk: Desk, options: list[str], expected: str
 
 @pytest.fixture
 def on_spark(desk: Desk, spark: SparkSession) -> Desk:
-    """The same where a Spark session runs already."""
+    """What Spark says in its own way, or does in parts."""
+    desk.engine = "spark"
+    return desk
+
+
+@pytest.fixture(
+    params=["memory", pytest.param("spark", marks=(pytest.mark.slow, pytest.mark.spark))]
+)
+def on_both(desk: Desk, request: pytest.FixtureRequest) -> Desk:
+    desk.engine = request.param
+    if desk.engine == "spark":
+        request.getfixturevalue("spark")
     return desk
 
 
@@ -206,8 +224,8 @@ def on_spark(desk: Desk, spark: SparkSession) -> Desk:
     ],
     ids=str,
 )
-def test_bad_changes(on_spark: Desk, policy: str, row: str, expected: str) -> None:
-    desk = on_spark
+def test_bad_changes(on_both: Desk, policy: str, row: str, expected: str) -> None:
+    desk = on_both
     given = desk.write("m.csv", messages(5))
     changes = desk.write("x.csv", f"time,target,attribute,value\n{row}\n")
     desk.write("nanomsg.toml", 'policy = "nanomsg"\n[[destination]]\nname = "A"\n')
@@ -385,8 +403,8 @@ def test_explain_needs_the_clusters_of_a_journal(desk: Desk) -> None:
 # --- dispatch on Spark -----------------------------------------------------------------------
 
 
-def test_tables_that_spark_cannot_read(on_spark: Desk) -> None:
-    desk = on_spark
+def test_tables_that_spark_cannot_read(on_both: Desk) -> None:
+    desk = on_both
     binary = desk.write("m.parquet", bytes(range(256)) * 4)
     assert f"{binary}: not a table of format parquet" in desk.not_dispatched(binary)
     given = desk.write("m.csv", messages(1))
@@ -405,6 +423,7 @@ def test_tables_that_spark_cannot_read(on_spark: Desk) -> None:
     assert "column 'Outcome' is what the decisions add" in desk.not_dispatched(taken)
 
 
+@pytest.mark.slow
 def test_expressions_that_spark_refuses(on_spark: Desk) -> None:
     desk = on_spark
     given = desk.write("m.csv", messages(2))
@@ -421,8 +440,8 @@ def test_expressions_that_spark_refuses(on_spark: Desk) -> None:
     assert "would be ignored" in line
 
 
-def test_capacity_needs_service_times(on_spark: Desk) -> None:
-    desk = on_spark
+def test_capacity_needs_service_times(on_both: Desk) -> None:
+    desk = on_both
     desk.write("n.toml", 'policy = "nanomsg"\n[[destination]]\nname = "A"\ncapacity = 3\n')
     line = desk.not_dispatched(desk.write("m.csv", messages(2)), cluster="n.toml")
     assert "no column 'service_time', found: id, time; in cluster n completions decide" in line
@@ -447,8 +466,8 @@ h,nan,1,no time
 """
 
 
-def test_bad_rows_are_rejected_with_reasons(on_spark: Desk) -> None:
-    desk = on_spark
+def test_bad_rows_are_rejected_with_reasons(on_both: Desk) -> None:
+    desk = on_both
     assert desk.dispatch(desk.write("m.csv", BAD_ROWS), "--format", "csv") == 0, desk.err
     summary = desk.summary()
     assert (summary["read"], summary["rejected"]) == (14, 8)
@@ -496,6 +515,7 @@ f,6,"x, y"
 """
 
 
+@pytest.mark.slow
 def test_lines_that_are_no_rows_are_rejected(on_spark: Desk) -> None:
     desk = on_spark
     given = desk.write("m.csv", LINES)
@@ -524,15 +544,15 @@ def test_a_header_that_names_a_column_twice_is_refused(on_spark: Desk, header: s
     assert "found 2 times in the header, allowed: once" in line
 
 
-def test_columns_may_end_in_their_places(on_spark: Desk) -> None:
-    given = on_spark.write("m.csv", "c0,c1,id,time\na,1,b,2\n")
-    assert on_spark.dispatch(given) == 0, on_spark.err
-    (row,) = on_spark.rows()
+def test_columns_may_end_in_their_places(on_both: Desk) -> None:
+    given = on_both.write("m.csv", "c0,c1,id,time\na,1,b,2\n")
+    assert on_both.dispatch(given) == 0, on_both.err
+    (row,) = on_both.rows()
     assert (row["c0"], row["c1"]) == ("a", "1")
 
 
-def test_a_table_without_messages(on_spark: Desk) -> None:
-    desk = on_spark
+def test_a_table_without_messages(on_both: Desk) -> None:
+    desk = on_both
     assert desk.dispatch(desk.write("m.csv", "id,time\n"), "--format", "csv") == 0
     assert desk.summary()["read"] == 0
     assert desk.rows() == []
@@ -540,8 +560,8 @@ def test_a_table_without_messages(on_spark: Desk) -> None:
     assert "no message has this id" in desk.refused("explain", desk / "o", "--id", "m1")
 
 
-def test_numbered_rows(on_spark: Desk, spark: SparkSession) -> None:
-    desk = on_spark
+def test_numbered_rows(on_both: Desk, spark: SparkSession) -> None:
+    desk = on_both
     for folder in ("a", "b", "a/c"):
         rows = "".join(f"{k},{folder}\n" for k in range(3))
         desk.write(f"in/{folder}/m.csv", "time,whence\n" + rows)
@@ -563,8 +583,8 @@ def test_numbered_rows(on_spark: Desk, spark: SparkSession) -> None:
     assert desk.summary("one")["digest"] == desk.summary("two")["digest"]
 
 
-def test_files_in_folders_are_read_or_refused(on_spark: Desk) -> None:
-    desk = on_spark
+def test_files_in_folders_are_read_or_refused(on_both: Desk) -> None:
+    desk = on_both
     desk.write("in/m.csv", messages(2))
     desk.write("in/more/m.csv", "id,time\nx,1\n")
     if desk.dispatch(desk / "in") == 0:
@@ -574,8 +594,8 @@ def test_files_in_folders_are_read_or_refused(on_spark: Desk) -> None:
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
-def test_names_survive_to_the_byte(on_spark: Desk, file_format: str) -> None:
-    desk = on_spark
+def test_names_survive_to_the_byte(on_both: Desk, file_format: str) -> None:
+    desk = on_both
     desk.write("odd.toml", msmq(dict.fromkeys(AWKWARD, 1)))
     ids = [*AWKWARD, "2013-02-09T17:00:00Z", "2013-02-09", "1e5", "true"]
     frame = pa.table({"id": ids, "time": pa.array(range(len(ids)), pa.int64())})
@@ -594,8 +614,8 @@ def test_names_survive_to_the_byte(on_spark: Desk, file_format: str) -> None:
 
 
 @pytest.mark.parametrize("file_format", ["csv", "json"])
-def test_times_survive_to_the_microsecond(on_spark: Desk, file_format: str) -> None:
-    desk = on_spark
+def test_times_survive_to_the_microsecond(on_both: Desk, file_format: str) -> None:
+    desk = on_both
     moments = pa.array([1_700_000_000_000_000 + 400 * k for k in range(4)], pa.timestamp("us"))
     pq.write_table(pa.table({"id": list("abcd"), "time": moments}), desk.folder / "m.parquet")
     change = "time,target,attribute,value\n2023-11-14T22:13:20.000500,A,enabled,false\n"
@@ -610,8 +630,8 @@ def test_times_survive_to_the_microsecond(on_spark: Desk, file_format: str) -> N
         assert f"version {version}," in desk.out
 
 
-def test_a_slow_start_is_dispatched_and_explained(on_spark: Desk) -> None:
-    desk = on_spark
+def test_a_slow_start_is_dispatched_and_explained(on_both: Desk) -> None:
+    desk = on_both
     destinations = "".join(f'[[destination]]\nname = "{name}"\nweight = 100\n' for name in "AB")
     options = "[options]\nslow_start = 100\nfailback_delay = 10\n"
     desk.write("slow.toml", f'policy = "weighted"\n{options}{destinations}')
@@ -640,8 +660,8 @@ def test_one_message_is_no_plural(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "from the beginning: 1 message, 2 decisions\n"
 
 
-def test_a_dispatch_leaves_a_report(on_spark: Desk) -> None:
-    desk = on_spark
+def test_a_dispatch_leaves_a_report(on_both: Desk) -> None:
+    desk = on_both
     given = desk.write("m.csv", messages(12))
     assert desk.dispatch(given) == 0, desk.err
     assert desk.out.splitlines()[-1] == f"report: {desk / 'o'}/report.html"
@@ -658,8 +678,8 @@ def test_a_dispatch_leaves_a_report(on_spark: Desk) -> None:
     assert plain["digest"] == summary["digest"]
 
 
-def test_ten_thousand_destinations(on_spark: Desk) -> None:
-    desk = on_spark
+def test_ten_thousand_destinations(on_both: Desk) -> None:
+    desk = on_both
     desk.write("many.toml", msmq({f"D{k:05}": 1 + k % 3 for k in range(10_000)}))
     given = desk.write("m.csv", messages(12_000))
     assert desk.dispatch(given, cluster="many.toml") == 0, desk.err
@@ -671,8 +691,8 @@ def test_ten_thousand_destinations(on_spark: Desk) -> None:
     assert f"m11999 -> {rows[-1]['destination']}" in desk.out
 
 
-def test_explain_a_run_with_changes(on_spark: Desk) -> None:
-    desk = on_spark
+def test_explain_a_run_with_changes(on_both: Desk) -> None:
+    desk = on_both
     change = "time,target,attribute,value\n6,A,weight,100\n9,B,enabled,false\n"
     options = ("--changes", desk.write("x.csv", change))
     assert desk.dispatch(desk.write("m.csv", messages(12)), *options) == 0, desk.err
@@ -784,7 +804,8 @@ def test_diff_of_what_is_no_run(desk: Desk) -> None:
     assert desk.run("diff", desk / "a", desk / "b", "--overwrite") == 2
 
 
-def test_number_rows_does_not_replace_an_id_unasked(desk: Desk) -> None:
+def test_number_rows_does_not_replace_an_id_unasked(on_spark: Desk) -> None:
+    desk = on_spark
     given = desk.write("m.csv", "id,time\na,1\nb,2\n")
     line = desk.not_dispatched(given, "--number-rows")
     assert "--number-rows makes the column id, found one in the table" in line
@@ -823,8 +844,8 @@ queue_manager = "B"
 """
 
 
-def test_explain_a_run_with_bound_messages(on_spark: Desk) -> None:
-    desk = on_spark
+def test_explain_a_run_with_bound_messages(on_both: Desk) -> None:
+    desk = on_both
     desk.write("mq.toml", IBM)
     rows = ["p1", "p2", "p1", "p3", "p2", "p1"]
     body = "id,time,queue,producer,bind,cluster\n" + "".join(
@@ -870,9 +891,9 @@ KEYS = ["2024-01-01", "2024-01-02T03:04:05", "", "é", "1.0", "", "2024-01-01", 
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
-def test_a_run_is_explained_from_what_it_wrote(on_spark: Desk, file_format: str) -> None:
+def test_a_run_is_explained_from_what_it_wrote(on_both: Desk, file_format: str) -> None:
     """Capacities, keys and groups that stay, side by side: one run for all three."""
-    desk = on_spark
+    desk = on_both
     desk.write("states.toml", STATES)
     body = "id,time,cluster,group,service_time,type\n"
     body += "m0,0,busy,,10,\nm1,1,busy,,1.5,\nm2,2,busy,,1,\nm3,2.5,busy,,1,\nm4,11,busy,,1,\n"
@@ -954,8 +975,8 @@ def test_a_message_for_several_is_a_row_for_each(desk: Desk) -> None:
     assert "everyone who is left gets it" in desk.out
 
 
-def test_subscribers_of_one_name_are_told_apart_by_their_subject(on_spark: Desk) -> None:
-    desk = on_spark
+def test_subscribers_of_one_name_are_told_apart_by_their_subject(on_both: Desk) -> None:
+    desk = on_both
     one = '[[cluster]]\nname = "one"\npolicy = "msmq"\n'
     one += '[[cluster.destination]]\nname = "R1"\nweight = 1\n'
     sockets = '[[cluster]]\nname = "{}"\npolicy = "smartsockets"\n'

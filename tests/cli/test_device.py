@@ -11,12 +11,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.ports import free_port
 
 import oracle
 from fairlead import load_clusters
 from fairlead.cli.app import run
 from fairlead.sockets import Rep, Req, status
-from sockets.conftest import free_port
 from sockets.identity import new_identity
 from sockets.test_req_rep import serving
 from sockets.waiting import until

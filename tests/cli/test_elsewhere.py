@@ -62,6 +62,7 @@ def test_dispatch_and_what_is_asked_about_it(
     assert desk.run(*again, "--overwrite") == 0
 
 
+@pytest.mark.slow
 def test_replay_and_what_if(spark: SparkSession, desk: Desk, place: Place) -> None:
     given = ["-c", desk / "pool.toml", "--no-report", "--format", "csv"]
     assert desk.run("replay", desk / "m.csv", *given, "-o", desk / "o") == 0

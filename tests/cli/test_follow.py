@@ -58,6 +58,7 @@ def test_it_takes_old_files_that_come_late_and_misses_none_that_went(
     assert (third.read, third.rejected, third.outcomes) == (5, 1, {"routed": 4})
 
 
+@pytest.mark.slow
 def test_a_folder_of_this_machine_under_another_default_file_system(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

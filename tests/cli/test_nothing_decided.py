@@ -34,6 +34,7 @@ def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
     return found
 
 
+@pytest.mark.slow
 def test_a_run_in_which_nothing_is_routed_is_delivered(desk: Desk, spark: SparkSession) -> None:
     assert desk.dispatch(desk / "m.csv", cluster="pool.toml") == 0, desk.err
     assert desk.summary()["outcomes"] == {"control": 1, "no-destination": 2}
@@ -44,6 +45,7 @@ def test_a_run_in_which_nothing_is_routed_is_delivered(desk: Desk, spark: SparkS
     assert "moved: 0 of 3 (0.00%)" in desk.out
 
 
+@pytest.mark.slow
 def test_a_table_without_a_message_is_delivered_and_refused(
     desk: Desk, spark: SparkSession
 ) -> None:

@@ -105,6 +105,7 @@ def test_two_files_are_two_scenarios(desk: Desk, spark: SparkSession) -> None:
     assert "order.discipline: found fifo, allowed: priority" in desk.err
 
 
+@pytest.mark.slow
 def test_a_page_is_left_unless_nobody_wants_it(desk: Desk, spark: SparkSession) -> None:
     change = desk.write("changes.csv", "time,target,attribute,value\n5,A,enabled,false\n")
     asked = ["replay", desk / "calls.csv", "-c", desk / "pool.toml", "-c", desk / "fifo.toml"]

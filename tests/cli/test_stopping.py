@@ -64,6 +64,7 @@ def test_while_spark_starts(folder: Path, given: signal.Signals) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_java_says_nothing_of_work_that_is_taken_from_it(folder: Path) -> None:
     program = (
         "import signal, subprocess\n"

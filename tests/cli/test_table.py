@@ -239,6 +239,7 @@ def test_a_header_in_another_encoding_is_refused(desk: Desk) -> None:
 # --- read by Spark ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bytes_that_are_no_utf8_are_rejected_and_an_encoding_can_be_said(on_spark: Desk) -> None:
     desk = on_spark
     desk.write("m.csv", "id,time,note\ncafé,1,x\ncafè,2,x\nc,3,ü\nd,4,u\n".encode("latin-1"))
@@ -271,6 +272,7 @@ def test_the_sign_for_what_is_no_character_may_stand_in_a_table(on_spark: Desk, 
     assert [row["id"] for row in on_spark.rows()] == sorted(ids)
 
 
+@pytest.mark.slow
 def test_lines_of_text_and_json_in_another_encoding(on_spark: Desk) -> None:
     desk = on_spark
     desk.write("m.log", "né 1\nna 2\n".encode("latin-1"))
@@ -341,6 +343,7 @@ def test_a_file_system_that_is_not_there_is_told_without_java(on_spark: Desk) ->
     assert line == f"fairlead: foo://bucket/m.csv: {lacks}"
 
 
+@pytest.mark.slow
 def test_cells_with_tabs_between_them(on_spark: Desk) -> None:
     desk = on_spark
     desk.write("in/m.tsv", "id\ttime\na,b\t1\n")
@@ -362,6 +365,7 @@ def test_a_column_takes_the_place_of_one_in_another_case(on_spark: Desk) -> None
     assert not {"ID", "Time"} & set(row)
 
 
+@pytest.mark.slow
 def test_partitions_and_names_of_later_lines_are_columns(on_spark: Desk) -> None:
     """What files tell early must not be less than what Spark finds."""
     desk = on_spark

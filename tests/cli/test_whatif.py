@@ -40,6 +40,7 @@ def scenario(desk: Desk, name: str) -> str:
     return desk / name
 
 
+@pytest.mark.slow
 def test_what_a_raise_does_is_the_same_in_formats_with_and_without_types(
     desk: Desk, spark: SparkSession
 ) -> None:

@@ -171,6 +171,7 @@ def test_a_dispatch_gives_the_same_folder(
     assert len(wanted.rejections) >= 3
 
 
+@pytest.mark.slow
 def test_a_table_ordered_by_position_and_one_that_is_trusted(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -68,6 +68,11 @@ class StoreDoor:
     def name(self) -> str:
         return f"{type(self).__name__} on {self.dialect}"
 
+    @property
+    def watcher(self) -> Any:
+        """Who looks at what can be looked at."""
+        return self.stores[1]
+
     def clock(self) -> Fraction:
         return Fraction(self.world.clock.now, SECOND)
 
@@ -252,7 +257,7 @@ class StoreDoor:
     # what can be looked at
 
     def look(self) -> dict[str, Any]:
-        store = self.stores[1]
+        store = self.watcher
         shown: dict[str, Any] = {}
         for name in self.world.names:
             ranks = store.waiting(name, ALL).ranks

@@ -14,7 +14,7 @@ from typing import Any
 
 Row = dict[str, Any]
 SECOND = 1_000_000
-ERROR, LEASE = "error", "lease"
+ERROR, LEASE, PROCESS = "error", "lease", "process"
 COUNTED = 100
 """So many messages of a group count for a rate when the group is taken."""
 
@@ -33,6 +33,7 @@ class Hold:
     def __init__(self, group: str, tenant: str, entry: Row | None, turn: int) -> None:
         self.group, self.tenant, self.entry, self.turn = group, tenant, entry, turn
         self.attempt = 1
+        self.actor = 0
         self.deadline = 0
         self.read: list[Row] = []
         self.received: list[Row] = []
@@ -51,7 +52,7 @@ class Settings:
         self.max_waiting: int | None = said.get("max_waiting")
         self.max_failures: int = said.get("max_failures", 5)
         self.switches_off = said.get("poison") == "off"
-        self.counted: list[str] = said.get("count_as_failure", [ERROR, LEASE, "process"])
+        self.counted: list[str] = said.get("count_as_failure", [ERROR, LEASE, PROCESS])
         self.retry: Row | None = said.get("retry")
         self.limits: list[Row] = said.get("limit", [])
 
@@ -225,6 +226,13 @@ class Queue:
                 del self.parked[group]
                 self.join(before)
                 self.log("woken")
+
+    def crash(self, actor: int) -> None:
+        """Who has died holds nothing any more; nobody knows what it was given."""
+        for hold in [hold for hold in self.holds if hold.actor == actor]:
+            self.queue += hold.received
+            hold.received = []
+            self.give_back(hold, PROCESS)
 
     def take(self, name: str | None, most: int, lease: int) -> list[Hold]:
         if not self.on:

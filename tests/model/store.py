@@ -215,6 +215,7 @@ class StoreModel:
         for hold in found.take(group, most, lease):
             self.taken += 1
             self.work[self.taken] = (found, hold)
+            hold.actor = actor
             priority = hold.entry["priority"] if hold.entry else None
             taken.append((name_of(hold.group), hold.tenant, priority, hold.attempt))
         return taken
@@ -313,6 +314,12 @@ class StoreModel:
     def reopen(self, actor: int) -> Any:
         """A program ends without work in anybody's hands, and begins again."""
         self.work = {}
+
+    def crash(self) -> Any:
+        """The second program is killed, and begins again."""
+        for queue in self.queues.values():
+            queue.look()
+            queue.crash(1)
 
     # what can be looked at
 

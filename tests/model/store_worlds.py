@@ -8,7 +8,8 @@ from .driver import Refused, Step
 from .queues import SECOND, Row
 from .store import StoreModel
 
-START = 1_700_000_000 * SECOND
+START = 2_000_000_000 * SECOND
+"""After a server of PostgreSQL started: work of before is blameless when its holder is gone."""
 GROUPS = ["", "a", "b", "c"]
 TENANTS = {"a": "x", "b": "x", "c": "y", "": ""}
 """Whose a group is, in a world with tenants."""
@@ -80,7 +81,8 @@ class StoreWorld:
         if "poison" in self.features:
             said["poison"] = draws.pick(["dead-letters", "off"])
         if "causes" in self.features:
-            said["count_as_failure"] = draws.pick([["error"], ["lease"], ["error", "lease"]])
+            causes = [["error"], ["lease"], ["error", "lease"], ["error", "process"]]
+            said["count_as_failure"] = draws.pick(causes)
         if "full" in self.features:
             said["max_waiting"] = draws.pick([3, 5, 8])
         if "retry" in self.features:
@@ -258,7 +260,7 @@ class StoreWorld:
                 "work": work,
                 "delay": draws.pick([None, None, 0, 4]),
                 "error": draws.pick([True, False]),
-                "done": draws.whole(0, max(given - 1, 0)),
+                "done": draws.whole(0, max(given - 1, 0)) if "parts" in self.features else 0,
             },
         )
 
@@ -343,6 +345,10 @@ class StoreWorld:
         verb = draws.pick(["together", "together", "undone"])
         return Step(verb, {"steps": steps, "joined": joined}) if steps else None
 
+    def _crash(self, draws: Draws, model: StoreModel) -> Step | None:
+        held = any(hold.actor for queue in model.queues.values() for hold in queue.holds)
+        return Step("crash", {}) if held else None
+
     def _reopen(self, draws: Draws, model: StoreModel) -> Step | None:
         held = any(queue.holds for queue in model.queues.values())
         return None if held else Step("reopen", {"actor": draws.whole(0, 1)})
@@ -363,10 +369,21 @@ SUBJECT, SUBSCRIBERS = "/s", ["A", "B", "C"]
 WAYS = ["failure", "failure", "success", "warm"]
 IN_TRANSACTIONS = ("send", "prioritise", "accept", "reject", "release", "publish")
 FEATURES = ("tenants", "limits", "full", "retry", "causes", "poison", "ids", "delays", "expiry")
-FEATURES += ("schedules", "transactions", "settings", "wrong clock", "switch", "clusters")
+FEATURES += (
+    "schedules",
+    "transactions",
+    "settings",
+    "wrong clock",
+    "switch",
+    "clusters",
+    "parts",
+    "crashes",
+)
 MIX = ["send"] * 6 + ["take"] * 4 + ["read"] * 4 + ["settle"] * 3 + ["release"] * 2
-MIX += ["advance"] * 4 + ["prioritise"] * 2 + ["reject_one", "extend", "dead", "reopen"]
+MIX += ["advance"] * 4 + ["prioritise"] * 2 + ["dead", "reopen"]
 MORE = {
+    "crashes": ["crash"] * 2,
+    "parts": ["reject_one", "extend"],
     "schedules": ["tick"] * 3 + ["pause"],
     "transactions": ["transaction"] * 3,
     "settings": ["declare"],

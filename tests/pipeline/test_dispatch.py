@@ -125,6 +125,7 @@ def deliver(
 # --- the same rows whatever happens ----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_files_and_partitions_do_not_matter(spark: SparkSession, tmp_path: Path) -> None:
     table = shuffled(600)
     wanted = expected(table)
@@ -213,6 +214,7 @@ def test_changes_hold_for_messages_of_their_time(spark: SparkSession) -> None:
     )
 
 
+@pytest.mark.slow
 def test_hundreds_of_changes(spark: SparkSession, tmp_path: Path) -> None:
     """More times than Spark compiles conditions for; in place, and cut into blocks."""
     destinations = [{"name": name, "weight": 10} for name in "ABC"]
@@ -371,6 +373,7 @@ def test_dispatch_is_a_transformation(spark: SparkSession) -> None:
     assert (rows[1]["a.b"], rows[1]["we`ird name"]) == (3, 3)
 
 
+@pytest.mark.slow
 def test_duplicates_among_awkward_columns(spark: SparkSession) -> None:
     frame = spark.sql(
         "select 'x' as id, nullif(id, 0) as time, map('k', id) as m, id as `a.b`,"
@@ -546,6 +549,7 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_nothing_that_looks_done(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -142,6 +142,7 @@ def test_columns_may_be_called_as_a_replay_calls_its_own_in_between(spark: Spark
     assert [row[name] for name in names] == ["a", 1.0, 1.0, "x", "y", "z"]
 
 
+@pytest.mark.slow
 def test_bad_rows_are_rejected_each_with_its_reason(spark: SparkSession) -> None:
     rows = [
         ("good", "1", "0.5", "7", "1", ""),
@@ -170,6 +171,7 @@ def test_bad_rows_are_rejected_each_with_its_reason(spark: SparkSession) -> None
     assert [row["id"] for row in found.attempts().collect()] == ["good"]
 
 
+@pytest.mark.slow
 def test_a_group_is_its_first_tenants_and_others_are_rejected(spark: SparkSession) -> None:
     rows = [
         ("m3", 3.0, 1.0, "g", "y", ""),
@@ -255,6 +257,7 @@ def test_decisions_stand_in_order_from_file_to_file(spark: SparkSession, tmp_pat
         assert places == sorted(places)
 
 
+@pytest.mark.slow
 def test_a_session_of_other_settings_writes_the_same_files(
     odd_session: SparkSession, tmp_path: Path
 ) -> None:
@@ -280,6 +283,7 @@ def test_a_table_that_loses_a_row_while_it_is_read_stops_the_job(spark: SparkSes
         replace(found, good=fewer).attempts().collect()
 
 
+@pytest.mark.slow
 def test_a_table_that_gets_a_row_more_while_it_is_read_stops_the_job(spark: SparkSession) -> None:
     found, fewer = changed(spark)
     found.gathered.sizes[found.good.where("id = '0003'").collect()[0][BLOCK]] -= 1
@@ -300,6 +304,7 @@ def test_what_is_told_of_a_row_that_is_gone_stops_the_job(spark: SparkSession) -
         together(attempts, messages, len(found.gathered.sizes)).collect()
 
 
+@pytest.mark.slow
 def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: Path) -> None:
     table = traffic(9)
     digests = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -43,10 +42,3 @@ class Running:
     def wait(self) -> int:
         self.process.communicate(timeout=30)
         return self.process.returncode
-
-
-def free_port() -> int:
-    """One that nobody listens at just now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from fairlead import Store
+from tests.ports import free_port
 from tests.serve.load import QUEUE, Load
-from tests.serve.running import Running, free_port
+from tests.serve.running import Running
 from tests.stores import made_url
 
 

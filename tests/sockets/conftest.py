@@ -1,20 +1,15 @@
 """Addresses for sockets: TCP, and Unix sockets, whose paths have to be short."""
 
 import itertools
-import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.ports import free_port
+
 Addresses = Callable[[], str]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
 
 
 @pytest.fixture

@@ -19,8 +19,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.ports import free_port
+
 from .asker import TIMEOUT
-from .conftest import free_port
 from .links import Link, Links
 
 HERE: Final = Path(__file__).parent

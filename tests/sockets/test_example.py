@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from sockets.conftest import free_port
+from tests.ports import free_port
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two-sites"
 MAIN = "from fairlead.cli import main; main()"

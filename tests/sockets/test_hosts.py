@@ -14,8 +14,8 @@ import pytest
 from fairlead.errors import SocketTimeoutError
 from fairlead.sockets import Push, Rep, Req, hosts
 from fairlead.sockets.base import Socket
+from tests.ports import free_port
 
-from .conftest import free_port
 from .test_req_rep import SECONDS, serving
 from .waiting import until, until_up
 

@@ -21,8 +21,9 @@ from fairlead.errors import ConfigError, SocketError, SocketTimeoutError
 from fairlead.sockets import Device, Pull, Push
 from fairlead.sockets.endpoints import RESOLVERS
 from fairlead.sockets.wire import Protocol, greeting, header
+from tests.ports import free_port
 
-from .conftest import Addresses, free_port
+from .conftest import Addresses
 from .waiting import until, until_up
 
 SECONDS = 20

@@ -19,8 +19,9 @@ from fairlead.errors import SocketError, SocketTimeoutError
 from fairlead.sockets import Rep, Req, Request
 from fairlead.sockets.base import Socket
 from fairlead.sockets.wire import Decoder, Protocol, greeting, header, request_id
+from tests.ports import free_port
 
-from .conftest import Addresses, free_port
+from .conftest import Addresses
 from .waiting import until, until_up
 
 SECONDS = 30

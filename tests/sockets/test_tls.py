@@ -11,8 +11,8 @@ from fairlead import Cluster
 from fairlead.errors import SocketError
 from fairlead.sockets import Pull, Push, Rep, Req, tls
 from fairlead.sockets.wire import Protocol, greeting
+from tests.ports import free_port
 
-from .conftest import free_port
 from .identity import Identity, new_identity, with_password
 from .waiting import until, until_up
 

@@ -212,6 +212,7 @@ def test_phases_tell_messages_and_rows_apart(spark: SparkSession, tmp_path: Path
     assert summary.rows == len(written) > 50
 
 
+@pytest.mark.slow
 def test_nobody_asked_nothing_told(spark: SparkSession, tmp_path: Path) -> None:
     rows = table(50)
     asked, _ = dispatched(spark, rows, tmp_path, command="x")

@@ -78,6 +78,7 @@ def on_spark(
     return sorted((row.asDict() for row in found), key=lambda row: str(row["id"]))
 
 
+@pytest.mark.slow
 def test_what_erred_before_its_opener_was_bound_stays_an_error(spark: SparkSession) -> None:
     rows = [*PUTS, *PUBLICATIONS, *GROUP]
     found = on_spark(spark, rows, [MQ, TURNS], [DOWN, ENABLED])

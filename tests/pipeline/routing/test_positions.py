@@ -4,6 +4,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 from tests import engines
 
@@ -40,6 +41,7 @@ def messages() -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_the_latest_time_is_carried_over_blocks(spark: SparkSession, tmp_path: Path) -> None:
     rows, options = messages(), Options(rows_a_block=ROWS_A_BLOCK)
     frame = spark.createDataFrame(engines.table(rows)).repartition(3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import NamedTuple
 
 import pyspark
 from tests.cli.commands import SECONDS, children, runs
+from tests.ports import free_port
 
 from fairlead.pipeline.spark.java import java_home
 
@@ -43,8 +43,7 @@ class Standalone(NamedTuple):
 @contextmanager
 def cluster(folder: Path, workers: int = 1) -> Iterator[Standalone]:
     """A master and some workers with one core each."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     url = f"spark://127.0.0.1:{port}"
     roles = [("master.Master", ["--port", str(port)], "I have been elected leader")]
     for k in range(workers):

@@ -194,6 +194,7 @@ def test_it_goes_on_where_it_ended(spark: SparkSession, tmp_path: Path) -> None:
     assert (summary["read"], summary["outcomes"]) == (30, {"routed": 30})
 
 
+@pytest.mark.slow
 def test_a_change_that_comes_late_holds_for_what_follows(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -220,6 +221,7 @@ def test_a_change_that_comes_late_holds_for_what_follows(
         follow_to_the_end(spark, source, out, **asked)
 
 
+@pytest.mark.slow
 def test_what_cannot_go_on_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     """In one line, and nothing is lost: the same micro-batch comes again."""
     source, out = tmp_path / "in", tmp_path / "out"
@@ -264,6 +266,7 @@ def test_what_cannot_go_on_is_refused(spark: SparkSession, tmp_path: Path) -> No
     assert len(decided(out)) == 20
 
 
+@pytest.mark.slow
 def test_files_that_cannot_be_read_end_it_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
     """Such as one whose columns have other types; the same micro-batch comes again."""
     source, out = tmp_path / "in", tmp_path / "out"

@@ -79,9 +79,6 @@ SELECT fairlead._run_unbind(%(cluster)s);
 SELECT fairlead._run_add_published(
   %(queue)s, %(key)s, %(cluster)s, %(destination)s, %(part)s, %(version)s, %(guaranteed)s, %(shared)s);
 
--- unpublish: its cluster waits for a message no more: it goes to another destination, or to none
-SELECT fairlead._run_unpublish(%(queue)s, %(key)s);
-
 -- add_guaranteed: a guaranteed message was published
 SELECT fairlead._run_add_guaranteed(%(id)s, %(cluster)s, %(key)s, %(sequence)s, %(said)s,
   %(delivery)s, %(copies)s, %(at)s, %(due)s);

@@ -149,13 +149,6 @@ BEGIN
   ON CONFLICT DO NOTHING;
 END $$;
 
--- Its cluster waits for a message no more: it goes to another destination, or to none.
-CREATE OR REPLACE FUNCTION fairlead._run_unpublish(p_queue bigint, p_key text)
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  DELETE FROM fairlead.published WHERE queue = p_queue AND key = p_key;
-END $$;
-
 -- A guaranteed message was published.
 CREATE OR REPLACE FUNCTION fairlead._run_add_guaranteed(
   p_id bigint, p_cluster bigint, p_key text, p_sequence bigint, p_said text, p_delivery text,

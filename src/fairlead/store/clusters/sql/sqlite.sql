@@ -79,9 +79,6 @@ INSERT INTO fairlead_published (queue, key, cluster, destination, part, version,
 VALUES (:queue, :key, :cluster, :destination, :part, :version, :guaranteed, :shared)
 ON CONFLICT DO NOTHING;
 
--- unpublish: its cluster waits for a message no more: it goes to another destination, or to none
-DELETE FROM fairlead_published WHERE queue = :queue AND key = :key;
-
 -- add_guaranteed: a guaranteed message was published
 INSERT INTO fairlead_guaranteed (id, cluster, key, sequence, said, delivery, copies, at, due)
 VALUES (:id, :cluster, :key, :sequence, :said, :delivery, :copies, :at, :due);

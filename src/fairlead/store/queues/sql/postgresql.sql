@@ -303,6 +303,9 @@ SELECT time FROM fairlead.journal ORDER BY id LIMIT 1;
 -- complete: messages that were published are about to be done
 SELECT fairlead._run_complete(%(ids)s::bigint[], %(now)s);
 
+-- unpublish: its cluster waits for a message no more: it goes to another destination, or to none
+SELECT fairlead._run_unpublish(%(queue)s, %(key)s);
+
 -- sender_of: who sent a message
 SELECT actor FROM fairlead.events WHERE position = %(id)s AND kind = 'sent';
 

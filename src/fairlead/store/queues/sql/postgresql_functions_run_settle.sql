@@ -106,6 +106,13 @@ BEGIN
   PERFORM fairlead._complete(p_ids, p_now);
 END $$;
 
+-- Its cluster waits for a message no more: it goes to another destination, or to none.
+CREATE OR REPLACE FUNCTION fairlead._run_unpublish(p_queue bigint, p_key text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  DELETE FROM fairlead.published WHERE queue = p_queue AND key = p_key;
+END $$;
+
 -- Nothing is left of dialogs of which both ends have ended.
 CREATE OR REPLACE FUNCTION fairlead._run_drop_ended(p_dialogs bigint[])
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

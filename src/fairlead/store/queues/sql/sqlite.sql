@@ -317,6 +317,9 @@ DELETE FROM fairlead_published WHERE queue IN (
   AND (queue, key) IN (
     SELECT queue, key FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids)));
 
+-- unpublish: its cluster waits for a message no more: it goes to another destination, or to none
+DELETE FROM fairlead_published WHERE queue = :queue AND key = :key;
+
 -- sender_of: who sent a message
 SELECT actor FROM fairlead_journal WHERE id = :id AND kind = 'sent';
 
