@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from tests import engines
 from tests.model.deciding_worlds import World, a_world
 from tests.model.doors_deciding import Journaled, Live
+from tests.model.doors_deciding_store import InPostgreSQL, InStore, one_cluster
 from tests.model.doors_tables import (
     dispatched,
     expected,
@@ -48,6 +49,21 @@ def test_the_live_balancer_for_long(first: int) -> None:
     for seed in range(first, first + 2_000):
         draws = Seeded(seed)
         play(a_world(draws), draws, LIVE, 80)
+
+
+@pytest.mark.parametrize("door", [InStore, InPostgreSQL])
+def test_a_store(door: Callable[[Any], Any]) -> None:
+    for seed in range(25):
+        draws = Seeded(seed)
+        play(one_cluster(draws), draws, [door], 25)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("door", [InStore, InPostgreSQL])
+def test_a_store_for_long(door: Callable[[Any], Any]) -> None:
+    for seed in range(10_000, 10_200):
+        draws = Seeded(seed)
+        play(one_cluster(draws), draws, [door], 40)
 
 
 def a_replay(draws: Draws) -> History:

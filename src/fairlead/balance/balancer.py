@@ -10,7 +10,7 @@ from typing import Any, Final
 from fairlead.balance.change import Change, ResolvedChange
 from fairlead.balance.changes import resolve
 from fairlead.balance.cluster import Cluster, clusters_in
-from fairlead.balance.decision import Context, Decision
+from fairlead.balance.decision import Context, Decision, who_completes
 from fairlead.balance.journal import EventRow, JournalRow, check_read
 from fairlead.balance.message import (
     ATTRIBUTES,
@@ -24,7 +24,7 @@ from fairlead.balance.message import (
     text,
     unknown,
 )
-from fairlead.balance.objects import listed, repr_of
+from fairlead.balance.objects import repr_of
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.balance.snapshot import opened, sealed
 from fairlead.balance.times import Time, moment, seconds, seconds_until
@@ -183,19 +183,10 @@ class Balancer:
             raise MessageError(
                 f"completed: found {repr_of(decision)}, allowed: what choose returned"
             )
-        if decision.destination is None:
-            raise MessageError(f"completed: the decision's outcome is {decision.outcome}")
         names = [copy.destination for copy in decision.copies]
-        if by is None and len(names) > 1:
-            raise MessageError(
-                f"completed: the message went to {len(names)} destinations, "
-                f"allowed: by = one of {listed(names)}"
-            )
-        if by is not None and not _among(by, names):
-            raise MessageError(f"completed: by: found {repr_of(by)}, allowed: {listed(names)}")
+        by = who_completes(decision.outcome, names, by)
         with self._lock:
             self._withdraw()
-            by = by or decision.destination
             self._runtimes[decision.cluster].completed(decision, by)
             if self._journal is not None:
                 self._journal(EventRow.of_completion(self._position, decision, by))
@@ -301,10 +292,6 @@ class Balancer:
             self._position = snapshot["position"]
             self._now = snapshot["now"]
             self._look_ahead()
-
-
-def _among(name: object, names: Sequence[str]) -> bool:
-    return isinstance(name, str) and name in names
 
 
 def _time(message: Message) -> float | None:

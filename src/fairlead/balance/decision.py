@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -16,8 +16,10 @@ from fairlead.balance.history import (
     PrecomputedRun,
 )
 from fairlead.balance.message import AttributeValues
+from fairlead.balance.objects import listed, repr_of
 from fairlead.balance.rules.keyed import number_of
 from fairlead.balance.state import AnyState
+from fairlead.errors import MessageError
 
 
 class Copy(NamedTuple):
@@ -25,6 +27,23 @@ class Copy(NamedTuple):
 
     destination: str
     address: str | None
+
+
+def who_completes(outcome: str, names: Sequence[str], by: str | None) -> str:
+    """Who is done with a message that went to these; `by`: as whoever says so names it.
+
+    Raises MessageError.
+    """
+    if not names:
+        raise MessageError(f"completed: the decision's outcome is {outcome}")
+    if by is None and len(names) > 1:
+        raise MessageError(
+            f"completed: the message went to {len(names)} destinations, "
+            f"allowed: by = one of {listed(names)}"
+        )
+    if by is not None and by not in names:
+        raise MessageError(f"completed: by: found {repr_of(by)}, allowed: {listed(names)}")
+    return names[0] if by is None else by
 
 
 class Context(msgspec.Struct, frozen=True, gc=False):

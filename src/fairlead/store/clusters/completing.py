@@ -40,10 +40,10 @@ def complete(database: Database, row: Row, found: Running, *, now: int | None, a
         )
 
 
-def completed(database: Database, cluster: int, decision: StoreDecision, by: str | None) -> None:
+def completed(database: Database, cluster: int, decision: StoreDecision, by: str) -> None:
     """A message that was chosen for is done, without having been in a queue here."""
     for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
-        if by in (None, name):
+        if by == name:
             database.run(
                 "add_completion",
                 cluster=cluster,

@@ -86,6 +86,7 @@ class ClusterVerbs(SubscriptionVerbs):
 
     def completed(self, decision: StoreDecision, by: str | None = None) -> None:
         """A message is done, as `Store.completed` says."""
+        from fairlead.balance.decision import who_completes
         from fairlead.store.clusters.completing import completed
         from fairlead.store.clusters.state import read_row
 
@@ -94,6 +95,7 @@ class ClusterVerbs(SubscriptionVerbs):
             raise MessageError(
                 f"completed: found {repr_of(decision)}, allowed: what next_destination returned"
             )
+        by = who_completes(decision.outcome, [name for name, _ in decision.copies], by)
         row = read_row(self._database, decision.cluster, "cluster")
         if not row.rule:  # a rule that plain SQL knows does not look at what is pending
             completed(self._database, row.id, decision, by)
@@ -278,7 +280,8 @@ class StoreClusters(StoreSubscriptions):
     def completed(self, decision: StoreDecision, by: str | None = None) -> None:
         """A message that was chosen for, and not published here, is done.
 
-        `by`: the destination, where the message went to several and one of them is done.
+        `by`: the destination, where the message went to several and one of them is done. Raises
+        MessageError.
         """
         self._alone_in(lambda tx: tx.completed(decision, by))
 
