@@ -248,6 +248,7 @@ for choose in sys.argv[1:]:
 """Of each the lines that it prints, then its status."""
 
 
+@pytest.mark.slow
 def test_on_spark_it_is_one_line_and_nothing_is_written(broken: Path) -> None:
     rules = ["divides", "stranger"]
     for choose in rules:

@@ -221,6 +221,7 @@ def test_clusters_keep_apart_in_one_time() -> None:
 # --- plans -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_thousand_recoveries() -> None:
     slow = cluster({"slow_start": 10, "failback_delay": 1}, destination=[*AB, {"name": "C"}])
     changes = [

@@ -140,6 +140,7 @@ def test_advance_among_very_many_keeps_who_was_used_when() -> None:
 
 @given(st.lists(st.integers(1, 3), min_size=257, max_size=300), st.integers(0, 700), st.data())
 @settings(max_examples=20)
+@pytest.mark.slow
 def test_advance_among_very_many_is_so_many_choices(weights: list[int], n: int, data: Any) -> None:
     stepped = LeastServed(weights, recency=True)
     members = list(range(len(weights)))

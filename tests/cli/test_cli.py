@@ -53,12 +53,14 @@ ON_BOTH = ("dispatch", "diff", "replay", "whatif")
 class Desk:
     """A folder to work in, and what the last command said."""
 
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(
+        self, folder: Path, capsys: pytest.CaptureFixture[str], engine: str = "spark"
+    ) -> None:
+        """`engine`: on which all runs of those commands that run on two."""
         self.folder = folder
         self.capsys = capsys
         self.out = self.err = ""
-        self.engine = "memory"
-        """On which all runs of those commands that run on two."""
+        self.engine = engine
         self.write("two.toml", msmq({"A": 1, "B": 2}))
 
     def __truediv__(self, name: str) -> str:
@@ -111,7 +113,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
-    return Desk(tmp_path, capsys)
+    return Desk(tmp_path, capsys, "memory")
 
 
 def table(folder: Path) -> list[Row]:
@@ -678,6 +680,7 @@ def test_a_dispatch_leaves_a_report(on_both: Desk) -> None:
     assert plain["digest"] == summary["digest"]
 
 
+@pytest.mark.slow
 def test_ten_thousand_destinations(on_both: Desk) -> None:
     desk = on_both
     desk.write("many.toml", msmq({f"D{k:05}": 1 + k % 3 for k in range(10_000)}))
@@ -804,6 +807,7 @@ def test_diff_of_what_is_no_run(desk: Desk) -> None:
     assert desk.run("diff", desk / "a", desk / "b", "--overwrite") == 2
 
 
+@pytest.mark.slow
 def test_number_rows_does_not_replace_an_id_unasked(on_spark: Desk) -> None:
     desk = on_spark
     given = desk.write("m.csv", "id,time\na,1\nb,2\n")

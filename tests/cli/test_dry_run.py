@@ -40,6 +40,7 @@ def test_a_look_says_what_would_be_read_and_writes_nothing(
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_spark_looks_alike(folder: Path, capsys: pytest.CaptureFixture[str], spark: object) -> None:
     # Java knows only the folder in which it was started.
     given = ["dispatch", str(folder / "m.csv"), "-c", "pool.toml", "--dry-run"]

@@ -191,6 +191,7 @@ def test_a_table_ordered_by_position_and_one_that_is_trusted(
 
 
 @pytest.mark.parametrize("dated", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_replay_gives_the_same_folder(spark: SparkSession, tmp_path: Path, dated: bool) -> None:
     rows = traffic(3)
     if dated:

@@ -30,7 +30,7 @@ def main() -> int:
     else:
         drawn, name = draw(asked.count, asked.seed, asked.room), str(asked.seed)
         print(f"{len(drawn)} changes, drawn by seed {asked.seed}", flush=True)
-    outcomes = list(_tried(drawn, covering, asked.jobs, FOLDER / f"outcomes-{name}.jsonl"))
+    outcomes = list(_tried(drawn, covering, asked, FOLDER / f"outcomes-{name}.jsonl"))
     _print(outcomes)
     return int(any(not each.caught_by for each in outcomes))
 
@@ -92,6 +92,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--room", action="append", choices=list(ROOMS), help="only of this room")
     parser.add_argument("--patches", type=Path, help="a folder of *.patch instead, none is drawn")
     parser.add_argument("--jobs", type=int, default=2, help="how many are tried at once")
+    parser.add_argument("--no-spark", action="store_true", help="run no tests that start Spark")
     parser.add_argument("--cover", action="store_true", help="learn anew which tests run a line")
     return parser.parse_args()
 
@@ -106,7 +107,9 @@ def _cover(jobs: int) -> None:
     subprocess.run(command, cwd=ROOT, check=False)
 
 
-def _tried(drawn: list[Change], covering: Covering, jobs: int, kept: Path) -> list[Outcome]:
+def _tried(
+    drawn: list[Change], covering: Covering, asked: argparse.Namespace, kept: Path
+) -> list[Outcome]:
     """Try each; what came out is kept line by line, so that a run that was ended goes on."""
     known = {}
     if kept.exists():
@@ -115,8 +118,8 @@ def _tried(drawn: list[Change], covering: Covering, jobs: int, kept: Path) -> li
             known[tuple(change)] = Outcome(Change(*change), *rest)
     with tempfile.TemporaryDirectory(prefix="fairlead-mutants-") as folder:
         copies: Queue[Copy] = Queue()
-        for k in range(jobs):
-            copies.put(Copy(Path(folder) / str(k)))
+        for k in range(asked.jobs):
+            copies.put(Copy(Path(folder) / str(k), spark=not asked.no_spark))
 
         def tried(change: Change) -> Outcome:
             if change in known:
@@ -132,7 +135,7 @@ def _tried(drawn: list[Change], covering: Covering, jobs: int, kept: Path) -> li
             print(_line(outcome), flush=True)
             return outcome
 
-        with ThreadPoolExecutor(jobs) as threads:
+        with ThreadPoolExecutor(asked.jobs) as threads:
             return list(threads.map(tried, drawn))
 
 

@@ -31,8 +31,9 @@ class Outcome(NamedTuple):
 class Copy:
     """A copy of the project of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, spark: bool) -> None:
+        """`spark`: whether tests that start Spark are run, too."""
+        self.folder, self.spark = folder, spark
         shutil.rmtree(folder, ignore_errors=True)
         skipped = shutil.ignore_patterns(".git", ".venv", ".mutants", ".hypothesis", "build", "out")
         shutil.copytree(ROOT, folder, ignore=skipped, symlinks=True)
@@ -60,7 +61,7 @@ class Copy:
             ("not slow and not spark", first),
             ("not slow and not spark", models),
             ("not slow and not spark", rest),
-            ("not slow and spark", [*first, *models, *rest]),
+            ("not slow and spark", [*first, *models, *rest] if self.spark else []),
         ):
             if portion and (caught_by := self._fails(marks, portion)):
                 return caught_by

@@ -261,6 +261,7 @@ def test_places_stay_right_when_swept() -> None:
     assert found == sorted(members[1::2], key=lambda member: member.name * 37 % 101)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_groups_in_order() -> None:
     agenda = Agenda()
     for i in range(100_000):

@@ -463,6 +463,7 @@ def test_several_clusters_need_the_column_that_names_them(spark: SparkSession) -
         route(pa.table({"id": ["a"], "time": [1]}), [SHOP, LAB])
 
 
+@pytest.mark.slow
 def test_what_is_rejected_depends_on_the_changes(spark: SparkSession) -> None:
     """A change that sets a capacity makes a service time needed."""
     frame = spark.createDataFrame(

@@ -251,6 +251,7 @@ def in_files(spark: SparkSession, out: Path) -> list[list[dict[str, Any]]]:
     return found
 
 
+@pytest.mark.slow
 def test_decisions_stand_in_order_from_file_to_file(spark: SparkSession, tmp_path: Path) -> None:
     for rows in in_files(spark, tmp_path / "out"):
         places = [(row["time"], row["id"], row["attempt"]) for row in rows]

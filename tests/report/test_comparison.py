@@ -410,6 +410,7 @@ def test_outcomes_are_drawn_where_there_are_several() -> None:
 
 
 @pytest.mark.parametrize(("scenarios", "names"), [(1_000, 10), (3, 10_000)])
+@pytest.mark.slow
 def test_many_scenarios_or_destinations_make_no_large_page(scenarios: int, names: int) -> None:
     text = report.render_comparison(large(scenarios, names))
     assert len(text.encode()) < LARGEST_PAGE

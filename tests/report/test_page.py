@@ -300,6 +300,7 @@ def test_a_label_stands_at_its_bar_and_not_on_the_mark(
 # --- bounds ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_ten_thousand_destinations_make_no_large_page() -> None:
     text = report.render(full())
     assert len(text.encode()) < LARGEST_PAGE

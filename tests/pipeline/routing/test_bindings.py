@@ -118,6 +118,7 @@ def test_the_latest_time_so_far_tells_how_a_message_is_bound(spark: SparkSession
 
 @pytest.mark.parametrize("changes", [[], [DOWN]], ids=["stays", "drops out"])
 @pytest.mark.parametrize("joined", ["broadcast", "in memory", "sorted"])
+@pytest.mark.slow
 def test_groups_are_joined_to_their_firsts_alike(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, joined: str, changes: list[Change]
 ) -> None:

@@ -169,6 +169,7 @@ def follow_to_the_end(spark: SparkSession, source: Path, out: Path, **more: Any)
     follow(streaming(spark, source), out=out, available_now=True, **asked).wait()
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_ended(spark: SparkSession, tmp_path: Path) -> None:
     """Also where it was killed before Spark knew, or before it was committed."""
     source, out = tmp_path / "in", tmp_path / "out"
