@@ -45,7 +45,9 @@ def view_place(spark: SparkSession, tmp_path: Path) -> Iterator[Place]:
         yield Place(uri, tmp_path / "view", in_place=False)
 
 
-@pytest.fixture(params=[True, False], ids=["in place", "beside"])
+@pytest.fixture(
+    params=[pytest.param(True, marks=pytest.mark.slow), False], ids=["in place", "beside"]
+)
 def place(request: pytest.FixtureRequest, slow_place: Place, view_place: Place) -> Place:
     """Each of the two."""
     return slow_place if request.param else view_place

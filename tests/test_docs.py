@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import chdir, redirect_stdout
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import cache
 from importlib.util import find_spec
 from io import StringIO
@@ -42,6 +42,8 @@ MENTIONED = re.compile(r"\bdocs/[\w/-]+\.\w+")
 NAMING = {".py", ".md", ".toml", ".sql", ".yml", ".html", ""}
 """Files that may name a page."""
 IN_PROCESS = re.compile(r"fairlead (dispatch|replay|demo|diff|whatif|recommend)\b[^|]*$")
+QUICK = re.compile(r"fairlead (explain|check|policies)\b[^|<>&$]*$")
+"""Of these, mistakes are shown, too."""
 ON_SPARK = re.compile(r"fairlead (dispatch|replay|diff|whatif)\b")
 """Of these, memory prints what Spark prints: one page runs them on Spark, and all slowly."""
 PROGRAMS_ON_SPARK = ["spark.py"]
@@ -80,6 +82,10 @@ def _output(line: str, engine: str) -> str:
         named = ["--engine", engine] if ON_SPARK.match(line) and "--engine" not in line else []
         with redirect_stdout(StringIO()) as out:
             assert run([*shlex.split(line)[1:], *named]) == 0, line
+        return out.getvalue()
+    if QUICK.match(line):
+        with redirect_stdout(StringIO()) as out, redirect_stderr(out):
+            run(shlex.split(line)[1:])
         return out.getvalue()
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(

@@ -69,6 +69,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return Installed(packages, python.parent, place / "work")
 
 
+@pytest.mark.slow
 def test_it_is_small(installed: Installed) -> None:
     files = [each for each in installed.packages.rglob("*") if each.is_file()]
     assert sum(each.stat().st_size for each in files) <= MOST

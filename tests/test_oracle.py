@@ -21,7 +21,7 @@ GOLDEN = [
 names = st.sampled_from(AWKWARD_NAMES) | st.text(LETTERS, min_size=1, max_size=3)
 channel_weights = st.sampled_from([50, 25, 99, 1]) | st.integers(1, 99)
 many = settings(
-    max_examples=40,
+    max_examples=20,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

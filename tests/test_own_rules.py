@@ -149,6 +149,7 @@ def random_case(seed: int) -> engines.Scenario:
     return CHEAPEST, messages, changes
 
 
+@pytest.mark.slow
 def test_every_engine_decides_alike(spark: SparkSession) -> None:
     batch = [random_case(seed) for seed in range(12)]
     lived = [engines.live(*case) for case in batch]

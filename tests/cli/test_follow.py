@@ -27,6 +27,7 @@ def bring(folder: Path, name: str, time: int, more: str = "") -> None:
     os.utime(file, (time, time))
 
 
+@pytest.mark.slow
 def test_it_takes_old_files_that_come_late_and_misses_none_that_went(
     spark: SparkSession, tmp_path: Path
 ) -> None:

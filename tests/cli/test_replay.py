@@ -48,6 +48,7 @@ def replay(desk: Desk, *more: str, cluster: str = "pool.toml", to: str = "o") ->
     return desk.run("replay", messages, "-c", file, "-o", desk / to, *more)
 
 
+@pytest.mark.slow
 def test_scenarios_side_by_side(desk: Desk, spark: SparkSession) -> None:
     desk.write("s.toml", SCENARIOS)
     assert replay(desk, "--scenarios", desk / "s.toml", "--fail-if", "p99_wait > 5s") == 3

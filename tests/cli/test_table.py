@@ -395,6 +395,7 @@ def test_names_of_clusters_that_no_file_has_are_told(on_spark: Desk) -> None:
     assert desk.summary()["unknown_clusters"] == {"wset": 2, "": 1, "East": 1}
 
 
+@pytest.mark.slow
 def test_a_run_whose_times_count_milliseconds_is_refused(on_spark: Desk) -> None:
     desk = on_spark
     desk.write("m.csv", "id,ts,service_time\na,1772442000000,1\nb,1772442000500,1\n")

@@ -297,6 +297,7 @@ def keyed_messages(n: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("also", ["alone", "by position", "bound", "in order"])
+@pytest.mark.slow
 def test_keys_are_chosen_for_alike_everywhere(spark: SparkSession, also: str) -> None:
     """Alone by arithmetic; beside messages that are bound, or completed: then in one pass."""
     clusters = [

@@ -54,7 +54,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("name", ["small", "full", "seconds", "empty"])
+@pytest.mark.parametrize(
+    "name",
+    ["full", *(pytest.param(n, marks=pytest.mark.slow) for n in ("small", "seconds", "empty"))],
+)
 def test_it_is_drawn_and_fits(tab: Tab, pages: dict[str, Path], name: str, width: int) -> None:
     tab.open(pages[name], width)
     charts = tab.run(DRAWN)
@@ -90,7 +93,13 @@ def replays(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize(("name", "charts"), [("one", 9), ("two", 10), ("large", 18)])
+@pytest.mark.parametrize(
+    ("name", "charts"),
+    [
+        ("two", 10),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("one", 9), ("large", 18))),
+    ],
+)
 def test_a_replay_is_drawn_and_fits(
     tab: Tab, replays: dict[str, Path], name: str, charts: int, width: int
 ) -> None:

@@ -134,6 +134,7 @@ def every_scenario() -> Iterator[Plain]:
 
 
 @pytest.mark.parametrize("number", [1, 2, 18])
+@pytest.mark.slow
 def test_every_replay_has_a_page_and_a_summary(
     number: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

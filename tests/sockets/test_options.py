@@ -187,6 +187,7 @@ def test_what_is_seen_of_a_peer_cannot_be_said(kind: Any, key: str) -> None:
         assert found.endpoints() == []
 
 
+@pytest.mark.slow
 def test_a_misspelt_attribute_is_found_by_a_type_checker(tmp_path: Path) -> None:
     """And what is right passes."""
     right = 'Push().connect("tcp://h:1", priority=1, capacity=2, draining=True)'

@@ -20,6 +20,7 @@ from .waiting import until
         pytest.param(300, 50_000, id="300", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_whatever_happens_each_request_has_its_own_reply(
     faults: int, requests: int, folder: Path, tmp_path: Path
 ) -> None:

@@ -29,7 +29,7 @@ class Copy(NamedTuple):
     address: str | None
 
 
-def who_completes(outcome: str, names: Sequence[str], by: str | None) -> str:
+def who_completes(outcome: str, names: Sequence[str], by: object) -> str:
     """Who is done with a message that went to these; `by`: as whoever says so names it.
 
     Raises MessageError.
@@ -41,9 +41,11 @@ def who_completes(outcome: str, names: Sequence[str], by: str | None) -> str:
             f"completed: the message went to {len(names)} destinations, "
             f"allowed: by = one of {listed(names)}"
         )
-    if by is not None and by not in names:
+    if by is None:
+        return names[0]
+    if not isinstance(by, str) or by not in names:
         raise MessageError(f"completed: by: found {repr_of(by)}, allowed: {listed(names)}")
-    return names[0] if by is None else by
+    return by
 
 
 class Context(msgspec.Struct, frozen=True, gc=False):
