@@ -28,6 +28,7 @@ def drawn(system: str, n: int) -> list[engines.Scenario]:
     return found
 
 
+@pytest.mark.slow
 def test_spark(spark: SparkSession) -> None:
     check_on_spark(spark, [each for system in POLICIES for each in drawn(system, 8)])
 

@@ -31,6 +31,7 @@ def desk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Desk:
     return found
 
 
+@pytest.mark.slow
 def test_dispatch_and_what_is_asked_about_it(
     spark: SparkSession, desk: Desk, place: Place, view_place: Place
 ) -> None:

@@ -43,6 +43,7 @@ def tables(spark: SparkSession) -> list[str]:
     return sorted(each.name for each in spark.catalog.listTables("shop"))
 
 
+@pytest.mark.slow
 def test_a_table_is_dispatched_into_tables(shop: SparkSession, desk: Desk) -> None:
     given = ["-c", desk / "two.toml", "--changes"]
     here = ["dispatch", desk / "m.csv", *given, desk / "changes.csv", "-o", desk / "o"]
