@@ -1,20 +1,18 @@
 """The live balancer: threads, snapshots, explanations, changes, the journal."""
 
-import json
 import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.engines import Deliveries, Scenario, changes_of, cluster_of, in_order, micros
+from tests.engines import Scenario, changes_of, cluster_of, in_order, micros
 from tests.golden_cases import POLICIES
-from tests.strategies import random_scenario, scenarios
+from tests.strategies import scenarios
 
 from fairlead import Balancer, Change, Cluster, Decision
 from fairlead.balance.balancer import NOTHING
@@ -176,60 +174,6 @@ def events(scenario: Scenario) -> list[tuple[str, Any]]:
             waiting = [change for change in waiting if change.micros != at]
         found.append(("message", message))
     return found
-
-
-class Feed:
-    """A balancer whose deliveries complete in time."""
-
-    def __init__(self, plain: dict[str, Any]) -> None:
-        self.plain = plain
-        self.deliveries = Deliveries(Balancer(cluster_of(plain)), plain)
-
-    def go(self, happened: list[tuple[str, Any]]) -> list[tuple[str | None, str, int | None]]:
-        found = []
-        for kind, what in happened:
-            if kind == "step":
-                self.deliveries.apply(what)
-                continue
-            now = micros(what["time"])
-            self.deliveries.until(now)
-            decision = self.deliveries.balancer.choose(what)
-            found.append((decision.destination, decision.outcome, decision.sequence))
-            self.deliveries.send(decision, now, what.get("service_time"))
-        return found
-
-    def change_over(self) -> None:
-        """Go on with a new balancer that takes over a snapshot, by way of JSON."""
-        plain = json.loads(json.dumps(self.deliveries.balancer.snapshot()))
-        self.deliveries.balancer = Balancer(cluster_of(self.plain))
-        self.deliveries.balancer.restore(plain)
-
-
-@pytest.mark.parametrize("system", POLICIES)
-@given(data=st.data())
-@SEVERAL
-def test_a_snapshot_changes_no_later_decision(system: str, data: Any) -> None:
-    scenario = data.draw(scenarios(system))
-    happened = events(scenario)
-    middle = data.draw(st.integers(0, len(happened)))
-    undisturbed = Feed(scenario[0]).go(happened)
-    feed = Feed(scenario[0])
-    before = feed.go(happened[:middle])
-    feed.change_over()
-    assert before + feed.go(happened[middle:]) == undisturbed
-
-
-@pytest.mark.parametrize("system", POLICIES)
-def test_a_snapshot_after_each_event_changes_nothing(system: str) -> None:
-    for seed in range(25):
-        scenario = random_scenario(system, Random(seed))  # noqa: S311
-        happened = events(scenario)
-        feed = Feed(scenario[0])
-        found = []
-        for event in happened:
-            found += feed.go([event])
-            feed.change_over()
-        assert found == Feed(scenario[0]).go(happened), seed
 
 
 @pytest.mark.parametrize("system", POLICIES)

@@ -1,7 +1,6 @@
 """Limits of queues: how much is in work at one time, and how much is taken in a time."""
 
 import fnmatch
-import random
 import threading
 import time
 from collections.abc import Callable
@@ -216,89 +215,6 @@ def test_a_reader_that_waits_takes_when_a_rate_allows_it(
     began = time.monotonic()
     assert all(store.take("jobs", wait=10) is not None for _ in range(3))
     assert time.monotonic() - began >= 0.45
-
-
-class Plain:
-    """What the limits mean, said as plainly as possible."""
-
-    def __init__(self, limits: list[Limit]) -> None:
-        self.limits = limits
-        self.waiting: list[tuple[int, int, str]] = []
-        """Below 0 where it was raised; the number; the name."""
-        self.held: dict[str, list[float]] = {}
-        self.log: list[tuple[float, str]] = []
-
-    def _meant(self, limit: Limit, name: str) -> bool:
-        return limit.of == "queue" or fnmatch.fnmatchcase(name, limit.match)
-
-    def _allowed(self, name: str, now: float) -> bool:
-        for limit in self.limits:
-            if not self._meant(limit, name):
-                continue
-            others = [each for each in self.held if self._meant(limit, each)]
-            if limit.in_work is not None and len(others) >= limit.in_work:
-                return False
-            if limit.interval:
-                used = 0.0
-                for at, each in self.log:
-                    if self._meant(limit, each):
-                        used = max(used, at) + limit.interval
-                if used - (limit.burst - 1) * limit.interval > now:
-                    return False
-        return True
-
-    def take(self, now: float) -> str | None:
-        for entry in sorted(self.waiting):
-            if self._allowed(entry[2], now):
-                self.waiting.remove(entry)
-                self.held[entry[2]] = []
-                self.log.append((now, entry[2]))
-                return entry[2]
-        return None
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_against_the_plain_rule(store: Store, tmp_path: Path, clock: Clock, seed: int) -> None:
-    """Always the best of those that the limits let through, by any path there is."""
-    chance = random.Random(seed)  # noqa: S311 - no secret
-    limits = [
-        Limit("group", pattern, chance.choice([None, 1, 2]), interval, chance.choice([1, 3]))
-        for pattern in chance.sample(["a*", "?1", "b2", "*"], 2)
-        for interval in [chance.choice([0, 2_000_000])]
-    ]
-    limits = [each for each in limits if each.in_work or each.interval]
-    lines = [
-        f"of = 'group'\nmatch = '{each.match}'\n"
-        + (f"in_work = {each.in_work}\n" if each.in_work else "")
-        + (f"rate = 1\nper = 2\nburst = {each.burst}\n" if each.interval else "")
-        for each in limits
-    ]
-    if chance.random() < 0.5:
-        limits.append(Limit("queue", "*", 4, 0, 1))
-        lines.append("in_work = 4\n")
-    declare(store, tmp_path, *lines)
-    plain, works = Plain(limits), dict[str, StoreWork]()
-    for number in range(120):
-        act = chance.random()
-        name = f"{chance.choice('abc')}{chance.randrange(3)}"
-        known = name in works or any(each[2] == name for each in plain.waiting)
-        if act < 0.4 and not known:
-            priority = chance.choice([None, 5, 9])
-            store.send("jobs", number, group=name, priority=priority)
-            plain.waiting.append((-1 if priority is None else -2 - priority, number, name))
-        elif act < 0.75:
-            expected = plain.take(clock.now * 10**6)
-            work = store.take("jobs")
-            assert (work and work.group) == expected
-            if work is not None:
-                works[work.group] = work
-        elif act < 0.9 and works:
-            done = chance.choice(sorted(works))
-            list(works[done])
-            works.pop(done).accept()
-            plain.held.pop(done)
-        else:
-            clock.now += chance.choice([0.5, 1, 3])
 
 
 def test_eight_at_once_never_have_too_many(tmp_path: Path) -> None:
