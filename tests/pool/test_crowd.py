@@ -97,7 +97,7 @@ def test_ten_thousand_tasks(policy: str) -> None:
         assert counts.waiting == counts.working == 0
         assert sum(counts.ended.values()) + sum(task.cancelled() for task in tasks) >= 10_000
         assert counts.ended["routed"] >= watch.outcomes["done"]
-        assert counts.ended["timeout"] == watch.outcomes["timeout"]
+        assert counts.ended.get("timeout", 0) == watch.outcomes["timeout"]
         for core in pool._cores.values():
             for queue in (*core.queues.values(), core.outside):
                 assert not queue.groups
