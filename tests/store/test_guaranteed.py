@@ -107,6 +107,48 @@ def test_what_is_not_wanted_any_more_has_failed_then(kind: str, timeout: int) ->
         assert received(store, "A") == []
 
 
+def test_who_switched_balancing_off_keeps_nobody_from_getting_it(store: Store) -> None:
+    begun(store, "A", "B")
+    store.subscribe("news", SUBJECT, "O", load_balanced=False)
+    number = publish(store, "o")
+    store.change("news", f"subscriber:A@{SUBJECT}", "state", "failed")
+    assert store.reroute("news", SUBJECT, "A")
+    assert received(store, "B") == [("o", True)]
+    assert received(store, "O") == [("o", False)]
+    assert outcome(store, number) == "acknowledged"
+
+
+def test_to_reroute_one_to_whom_nothing_was_sent_is_done_at_once(store: Store) -> None:
+    begun(store, "A")
+    assert store.reroute("news", SUBJECT, "nobody")
+
+
+def test_what_a_queue_does_not_give_is_still_to_be_rerouted(store: Store) -> None:
+    begun(store, "A", "B")
+    publish(store, "o")
+    store.switch(queue("A"), on=False)
+    store.change("news", f"subscriber:A@{SUBJECT}", "state", "failed")
+    assert not store.reroute("news", SUBJECT, "A")
+    store.switch(queue("A"), on=True)
+    assert store.reroute("news", SUBJECT, "A")
+    assert received(store, "B") == [("o", True)]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_of_one_that_could_not_arrive_its_publisher_is_told(kind: str) -> None:
+    now = [1000.0]
+    with Store.open(made_url(kind), create=True, clock=lambda: now[0]) as store:
+        begun(store, "A", delivery_timeout=0)
+        said = {"subject": SUBJECT, "mode": "sorted", "delivery": "all", "group": "g"}
+        number = store.publish("news", "o", said, group="g", delay=5).number
+        store.send(queue("A"), "other", group="g", tenant="t")
+        now[0] += 5
+        assert [each.body for each in store.dead(queue("A"))] == []
+        store.waiting(queue("A"))
+        assert [each.body for each in store.dead(queue("A"))] == ["o"]
+        assert store.deliveries([number])[number] == ("nack", "its group is another tenant's now")
+
+
 def test_an_id_is_that_of_one_message_whatever_its_subject(store: Store) -> None:
     begun(store, "A")
     store.subscribe("news", "/z", "A")
