@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.model import doors_process, doors_sql
+from tests.model.doors_cli import OnCommandLine
 from tests.model.doors_process import TwoProcesses, TwoProcessesOnPostgreSQL
 from tests.model.doors_sql import InSQL
 from tests.model.doors_store import (
@@ -28,6 +29,7 @@ DOORS: dict[str, tuple[list[Door], frozenset[str], int]] = {
     "each database": ([StoreDoor, OnPostgreSQL], ALIVE, 10),
     "in steps and on loops": ([InSteps, OnLoops], ALIVE, 5),
     "on loops on PostgreSQL": ([OnLoopsOnPostgreSQL], ALIVE, 5),
+    "on the command line": ([OnCommandLine], ALIVE, 2),
     "in SQL": ([InSQL], ALIVE | doors_sql.WITHOUT, 5),
     "two processes": ([TwoProcesses], doors_process.WITHOUT, 2),
     "two processes on PostgreSQL": ([TwoProcessesOnPostgreSQL], doors_process.WITHOUT, 2),

@@ -262,6 +262,10 @@ class StoreDoor:
         for name in self.world.names:
             ranks = store.waiting(name, ALL).ranks
             shown[f"waiting {name}"] = [(rank.group, rank.item, rank.items) for rank in ranks]
+            shown[f"later {name}"] = sorted(
+                (micros_of(each.until), each.why, each.group, each.messages)
+                for each in store.later(name, ALL)
+            )
             shown[f"working {name}"] = sorted(work.group for work in store.working(name))
             dead = store.dead(name, ALL)
             shown[f"dead {name}"] = sorted((each.body, each.priority) for each in dead)
@@ -276,7 +280,7 @@ class StoreDoor:
         outcomes = [found[number].outcome for number in numbers]
         shown["deliveries"] = [outcomes for _ in self.world.clusters]
         shown["schedules"] = [
-            (each.name, _micros(each.next), _micros(each.last), each.paused, bool(each.failure))
+            (each.name, micros_of(each.next), micros_of(each.last), each.paused, bool(each.failure))
             for each in store.schedules()
         ]
         return shown
@@ -334,7 +338,7 @@ def _answer(refused: Refused, what: Callable[[], Any]) -> Any:
         return refused
 
 
-def _micros(seconds: float | None) -> int | None:
+def micros_of(seconds: float | None) -> int | None:
     return None if seconds is None else round(Fraction(str(seconds)) * SECOND)
 
 

@@ -526,6 +526,15 @@ class Queue:
                 self.entries = [entry for entry in self.entries if entry["group"] != group]
         return None
 
+    def later(self) -> list[tuple[int, str, str, int]]:
+        """What cannot be taken before its time: until when, why, the group, how many messages."""
+        parked = [
+            (until, "released", name_of(group), len(self.waiting(group)))
+            for group, until in self.parked.items()
+            if self.waiting(group)
+        ]
+        return sorted([*parked, *((r["due"], "delayed", r["group"], 1) for r in self.delayed)])
+
     def metrics(self) -> tuple[int, ...]:
         """Messages, and groups that are ready, worked on and parked; delayed and dead messages."""
         ready = sum(len(self.in_order(tenant)) for tenant in self.tenants_with_something())

@@ -330,6 +330,7 @@ class StoreModel:
         for name, queue in self.queues.items():
             shown |= {
                 f"waiting {name}": queue.outlook(),
+                f"later {name}": queue.later(),
                 f"working {name}": sorted(name_of(hold.group) for hold in queue.holds),
                 f"metrics {name}": queue.metrics(),
                 f"dead {name}": sorted((row["body"], row["priority"]) for row in queue.dead),
