@@ -14,12 +14,17 @@ import pytest
 
 from fairlead.sockets import Device, Pull, Push, Rep, Req
 from fairlead.sockets.files import reason
+from fairlead.sockets.forwarding import UNDERWAY
+from fairlead.sockets.pipe import PIECE
 from fairlead.sockets.wire import WORD, Decoder, Protocol, greeting, header, request_id
 
 from . import memory
 from .crowd import Crowd
 from .test_req_rep import SECONDS, counted, serving
 from .waiting import until, until_quiet, until_up
+
+SIZE = 1_000
+"""Bytes of each request in bulk, besides its header."""
 
 
 def test_where_no_files_are_left_the_limit_is_named_and_it_goes_on_when_there_are(
@@ -163,7 +168,7 @@ class Deaf:
     def __init__(self, path: str, requests: int) -> None:
         self._end = socket.socket(socket.AF_UNIX)
         self._end.connect(path)
-        body = b"deaf" + b"x" * 1_000
+        body = b"deaf" + b"x" * SIZE
         one = header(WORD.size + len(body), ipc=True)
         self._frames = [one + request_id(k) + body for k in range(requests)]
         self._thread = threading.Thread(target=self._ask)
@@ -209,13 +214,16 @@ def test_who_reads_no_replies_is_asked_no_more_and_others_are_answered(folder: P
             assert deaf.listen() == asked
 
 
-@pytest.mark.parametrize(("capacity", "most"), [(2, 4), (0, 110)])
+@pytest.mark.parametrize(
+    ("capacity", "most"), [(2, 2 + 1 + 1), (0, UNDERWAY * 4 + PIECE // SIZE + 1 + 1)]
+)
 def test_who_asks_in_bulk_is_answered_in_turn_with_others(
     capacity: int, most: int, folder: Path
 ) -> None:
     """Before others come those that the workers have, the one that waits for them, and a turn.
 
-    Where workers have no capacity, they have what a requester may have underway.
+    Where workers have no capacity, they have what a requester may have underway, and what came with
+    its latest read.
     """
     front = f"ipc://{folder}/front"
     with Device(buffer=4) as device, Rep() as rep, Req() as other:
