@@ -118,7 +118,8 @@ def test_a_page_is_left_unless_nobody_wants_it(desk: Desk, spark: SparkSession) 
     assert report.render_comparison(comparison) == page, (
         "comparison.json has all that the page tells"
     )
-    assert comparison["made"]["command"] == f"fairlead {' '.join(asked)} {desk / 'o'}"
+    said = f"fairlead {' '.join(asked)} {desk / 'o'} --engine spark"
+    assert comparison["made"]["command"] == said
     for scenario in comparison["scenarios"]:
         assert scenario["changes"]["first"][0]["changes"] == ["A enabled → false"]
     assert desk.run(*asked, desk / "o", "--no-report", "--overwrite") == 0, desk.err

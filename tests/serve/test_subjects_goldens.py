@@ -7,8 +7,8 @@ from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
-from proton import Message, ProtonException, Timeout
-from proton.utils import SendException
+from proton import Delivery, Message, ProtonException, Timeout
+from proton.utils import BlockingConnection, SendException
 
 from fairlead import Balancer, Change, Cluster, Store
 from tests.golden_cases import Case, cases
@@ -106,8 +106,22 @@ class Stage:
         sent.annotations = {
             f"x-opt-fairlead-{key}": message[key] for key in ("mode", "delivery") if key in message
         }
-        link.send(sent)
+        before = self.decided()
+        delivery = link.link.send(sent)
+        wait_until(lambda: self.is_answered(sender, delivery) or self.decided() > before)
         link.close()
+        if delivery.remote_state == Delivery.REJECTED:
+            raise SendException(delivery.remote_state)
+
+    def decided(self) -> int:
+        """How many messages were published; a guaranteed one is answered when it was received."""
+        return sum(event.kind == "decided" for event in self.store.journal())
+
+    @staticmethod
+    def is_answered(sender: BlockingConnection, delivery: Delivery) -> bool:
+        with suppress(Timeout):
+            sender.wait(lambda: delivery.settled, timeout=0.02)
+        return bool(delivery.settled)
 
     def received(self) -> dict[tuple[str, str], list[Any]]:
         """By subscriber: what it got of what was published, without acknowledging it."""
