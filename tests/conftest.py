@@ -36,7 +36,9 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JVM))
 
 POOL = (
     'policy = "weighted"\n[[destination]]\nname = "a"\nreaders = 2\n[[destination]]\nname = "b"\n'
+    '[options]\naffinity = "group"\n'
 )
+"""Spark decides it in Python: the groups make each decision wait for those before it."""
 
 CONNECT_SERVER = """
 from fairlead.pipeline.spark.session import spark_session
@@ -139,7 +141,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with messages and a cluster file, for what GIVEN names."""
-    rows = "".join(f"m{k},{k},1.5\n" for k in range(3_000))
-    (tmp_path / "m.csv").write_text(f"id,time,service_time\n{rows}")
+    rows = "".join(f"m{k},{k},1.5,g{k % 7}\n" for k in range(3_000))
+    (tmp_path / "m.csv").write_text(f"id,time,service_time,group\n{rows}")
     (tmp_path / "pool.toml").write_text(POOL)
     return tmp_path

@@ -67,8 +67,8 @@ def test_the_log_of_spark_goes_where_nothing_went_wrong(folder: Path) -> None:
 
 
 def test_spark_s_temporary_files_do_not_fit(folder: Path, small: Path) -> None:
-    rows = "".join(f"message {k},{k}\n" for k in range(30_000))
-    (folder / "m.csv").write_text(f"id,time\n{rows}")
+    rows = "".join(f"message {k},{k},g\n" for k in range(30_000))
+    (folder / "m.csv").write_text(f"id,time,group\n{rows}")
     with Command(folder, "dispatch", *GIVEN, SPARK_LOCAL_DIRS=str(small)) as command:
         command.process.communicate(timeout=SECONDS)
         assert command.process.returncode == 2
