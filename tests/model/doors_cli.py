@@ -92,7 +92,9 @@ class OnCommandLine(StoreDoor):
                 if each["place"] is None
             )
             dead = self.rows("dead", name, "--most", ALL)
-            shown[f"dead {name}"] = sorted((each["body"], each["priority"]) for each in dead)
+            shown[f"dead {name}"] = sorted(
+                ((each["body"], each["priority"]) for each in dead), key=repr
+            )
         for each in self.rows("queues"):
             shown[f"on {each['queue']}"] = each["enabled"]
             shown[f"metrics {each['queue']}"] = tuple(each[name] for name in COUNTS)

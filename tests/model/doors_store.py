@@ -268,7 +268,7 @@ class StoreDoor:
             )
             shown[f"working {name}"] = sorted(work.group for work in store.working(name))
             dead = store.dead(name, ALL)
-            shown[f"dead {name}"] = sorted((each.body, each.priority) for each in dead)
+            shown[f"dead {name}"] = sorted(((each.body, each.priority) for each in dead), key=repr)
         for each in store.queues():
             counts = (*each[1:7], each.failures)
             shown |= {f"metrics {each.queue}": counts, f"on {each.queue}": each.enabled}

@@ -8,7 +8,7 @@ looks, as in the store.
 """
 
 from collections import Counter
-from copy import deepcopy
+from copy import copy, deepcopy
 from fractions import Fraction
 from typing import Any
 
@@ -507,7 +507,9 @@ class Queue:
 
         Limits and what has expired are not heeded.
         """
-        ahead = deepcopy(self)
+        store = copy(self.store)
+        store.kinds = Counter()
+        ahead = deepcopy(self, {id(self.store): store})
         found = []
         while (group := ahead.first_whatever()) is not None:
             rows = ahead.waiting(group)

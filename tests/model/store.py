@@ -333,7 +333,9 @@ class StoreModel:
                 f"later {name}": queue.later(),
                 f"working {name}": sorted(name_of(hold.group) for hold in queue.holds),
                 f"metrics {name}": queue.metrics(),
-                f"dead {name}": sorted((row["body"], row["priority"]) for row in queue.dead),
+                f"dead {name}": sorted(
+                    ((row["body"], row["priority"]) for row in queue.dead), key=repr
+                ),
                 f"on {name}": queue.on,
             }
         shown["journal"] = +self.kinds

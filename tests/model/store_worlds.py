@@ -11,6 +11,8 @@ from .store import StoreModel
 START = 2_000_000_000 * SECOND
 """After a server of PostgreSQL started: work of before is blameless when its holder is gone."""
 GROUPS = ["", "a", "b", "c"]
+LATE = "late"
+"""A group of which all messages are delayed, so that it is often empty."""
 TENANTS = {"a": "x", "b": "x", "c": "y", "": ""}
 """Whose a group is, in a world with tenants."""
 PRIORITIES = [None, None, 0, 1, 100, 255]
@@ -50,8 +52,14 @@ class StoreWorld:
         self.clusters = [self._cluster(draws)] if "clusters" in self.features else []
         self.names = ["q", "r"] if draws.pick([False, True]) else ["q"]
         self.names += [name for plain in self.clusters for name in queues_of(plain)]
+        self.groups = draws.pick([GROUPS, GROUPS, ["a"], ["a", "b"], ["", "a"]])
+        kinds = [*MIX, *(kind for name in sorted(chosen) for kind in MORE.get(name, ()))]
+        self.kinds = kinds + [draws.pick(kinds) for _ in range(3)] * 5
+        """What each step is drawn from. Some happens often, so that things are done in a row."""
         self.bodies = 0
         self.leases = 0
+        self.unseen = False
+        """Whether the time has gone on, and nothing that is due has happened yet."""
         weights = {"x": draws.whole(1, 3)} if "tenants" in self.features else {}
         self.fixed = {name: self._fixed(draws, weights) for name in self.names}
         self.settings = {name: self._settings(draws, name) for name in self.names}
@@ -142,18 +150,16 @@ class StoreWorld:
     # what happens
 
     def next_step(self, draws: Draws, model: StoreModel) -> Step:
-        kinds = [
-            *MIX,
-            *(kind for name, kinds in MORE.items() if name in self.features for kind in kinds),
-        ]
         step: Step | None = None
+        kinds = ["take"] if self.unseen and draws.pick([True, False]) else self.kinds
         while step is None:
             step = getattr(self, f"_{draws.pick(kinds)}")(draws, model)
+        self.unseen = not step.seen
         return step
 
     def message(self, draws: Draws) -> Row:
         self.bodies += 1
-        group = draws.pick(GROUPS)
+        group = draws.pick(self.groups)
         said: Row = {"body": f"m{self.bodies}", "group": group, "priority": draws.pick(PRIORITIES)}
         if "tenants" in self.features:
             said["tenant"] = TENANTS[group] if draws.whole(0, 19) else "z"
@@ -163,13 +169,24 @@ class StoreWorld:
             said["body"] = draws.pick([f"of {said['id']}"] * 5 + [said["body"]])
         if "delays" in self.features and draws.pick([False, False, True]):
             said["delay"] = draws.pick([1, 7])
+            if "tenants" in self.features:  # whose a group is shows when it comes
+                said["group"], said["tenant"] = draws.pick([group, LATE]), draws.pick(["x", "y"])
         if "expiry" in self.features and draws.pick([False, False, True]):
             said["expires"] = said.get("delay", 0) + draws.pick([3, 9, 20])
         return said
 
     def _send(self, draws: Draws, model: StoreModel) -> Step:
         many = [self.message(draws) for _ in range(draws.pick([1, 1, 1, 2, 4]))]
+        if many[0].get("group") == LATE:  # another tenant's comes with it
+            other = self.message(draws)["body"], {"x": "y", "y": "x"}[many[0]["tenant"]]
+            more = {key: many[0][key] for key in ("group", "delay", "priority", "cost")}
+            many.append({**more, **dict(zip(("body", "tenant"), other, strict=True))})
         return Step("send", {"queue": draws.pick(self.names), "messages": many, **self._who(draws)})
+
+    def _queue(self, draws: Draws, model: StoreModel) -> str:
+        """One with something in it, mostly."""
+        full = [name for name in self.names if model.queues[name].queue]
+        return draws.pick(full if full and draws.whole(0, 5) else self.names)
 
     # what happens to clusters
 
@@ -210,7 +227,7 @@ class StoreWorld:
         return Step(
             "take",
             {
-                "queue": draws.pick(self.names),
+                "queue": self._queue(draws, model),
                 "group": draws.pick([None, None, None, "a", "b"]),
                 "most": draws.pick([1, 1, 2, 3]),
                 "lease": draws.pick([5, 20]) * SECOND + self.leases,
@@ -308,6 +325,7 @@ class StoreWorld:
     def _advance(self, draws: Draws, model: StoreModel) -> Step:
         """To a moment at which something is due, just before or after; or somewhere, also back."""
         moments = [hold.deadline for queue in model.queues.values() for hold in queue.holds]
+        moments = [draws.pick(moments)] * 3 if moments and draws.pick([True, False]) else moments
         for queue in model.queues.values():
             moments += [row["due"] for row in queue.delayed] + [*queue.parked.values()]
             moments += [row["expires"] for row in queue.queue if row["expires"]]
@@ -319,7 +337,7 @@ class StoreWorld:
         coming = sorted(at for at in moments if at > self.clock.now)[:4]
         if coming and draws.whole(0, 2):
             by = draws.pick(coming) + draws.pick(EDGES) - self.clock.now
-            return Step("advance", {"by": by})
+            return Step("advance", {"by": by}, seen=draws.pick([True, False]))
         by = [1, 3, 6, -1, -4, 61] + [7200, -7200] * ("wrong clock" in self.features)
         by = [each for each in by if each > 0 or not self.clusters]  # see KNOWN
         return Step("advance", {"by": draws.pick(by) * SECOND})
