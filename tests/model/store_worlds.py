@@ -85,7 +85,7 @@ class StoreWorld:
         if said["discipline"] == "priority":
             said["default_priority"] = draws.pick([100, 7])
             said["ageing"] = draws.pick([0, 0, 3, 0.5])
-        said["max_failures"] = draws.pick([3, 1, 2, 0])
+        said["max_failures"] = draws.pick([3, 1, 2, 2, 0])
         if "poison" in self.features:
             said["poison"] = draws.pick(["dead-letters", "off"])
         if "causes" in self.features:
@@ -114,7 +114,7 @@ class StoreWorld:
         return limits
 
     def _cluster(self, draws: Draws) -> Row:
-        if draws.whole(0, 2) == 0:
+        if draws.pick([True, False]):
             return a_cluster(draws, "c", PENDING)
         options: Row = {"subscribers": draws.pick(["any", "listed"])}
         options["delivery_timeout"] = draws.pick([0, 9, 30])
@@ -137,7 +137,7 @@ class StoreWorld:
             {
                 "name": name,
                 "queue": draws.pick(self.names),
-                "every": draws.pick([5, 60, 7]),
+                "every": draws.pick([1800, 60] if "wrong clock" in self.features else [5, 60, 7]),
                 "missed": draws.pick(["once", "all", "skip"]),
                 "body": name,
                 **({"group": draws.pick(GROUPS[1:])} if draws.pick([False, True]) else {}),
@@ -176,7 +176,7 @@ class StoreWorld:
         return said
 
     def _send(self, draws: Draws, model: StoreModel) -> Step:
-        many = [self.message(draws) for _ in range(draws.pick([1, 1, 1, 2, 4]))]
+        many = [self.message(draws) for _ in range(draws.pick([1, 1, 2, 4, 4]))]
         if many[0].get("group") == LATE:  # another tenant's comes with it
             other = self.message(draws)["body"], {"x": "y", "y": "x"}[many[0]["tenant"]]
             more = {key: many[0][key] for key in ("group", "delay", "priority", "cost")}
@@ -230,7 +230,7 @@ class StoreWorld:
                 "queue": self._queue(draws, model),
                 "group": draws.pick([None, None, None, "a", "b"]),
                 "most": draws.pick([1, 1, 2, 3]),
-                "lease": draws.pick([5, 20]) * SECOND + self.leases,
+                "lease": draws.pick([5, 20, 300]) * SECOND + self.leases,
                 **self._who(draws),
             },
         )
@@ -245,7 +245,7 @@ class StoreWorld:
 
     def _read(self, draws: Draws, model: StoreModel) -> Step | None:
         held = [work for work in model.work if model.held(work)]  # others read what is at hand
-        most = draws.pick([1, 1, 2, 5])
+        most = draws.pick([2, 3, 5] if "parts" in self.features else [1, 1, 2, 5])
         return Step("read", {"work": draws.pick(held), "most": most}) if held else None
 
     def _settle(self, draws: Draws, model: StoreModel) -> Step | None:
@@ -271,12 +271,14 @@ class StoreWorld:
             return None
         found = model.held(work)
         given = len(found[1].received) if found else 0
+        if found and "parts" in self.features and given < 2 <= len(found[1].read):
+            return Step("read", {"work": work, "most": 2})
         return Step(
             "release",
             {
                 "work": work,
                 "delay": draws.pick([None, None, 0, 4]),
-                "error": draws.pick([True, False]),
+                "error": draws.pick([True, True, False]),
                 "done": draws.whole(0, max(given - 1, 0)) if "parts" in self.features else 0,
             },
         )
@@ -325,7 +327,6 @@ class StoreWorld:
     def _advance(self, draws: Draws, model: StoreModel) -> Step:
         """To a moment at which something is due, just before or after; or somewhere, also back."""
         moments = [hold.deadline for queue in model.queues.values() for hold in queue.holds]
-        moments = [draws.pick(moments)] * 3 if moments and draws.pick([True, False]) else moments
         for queue in model.queues.values():
             moments += [row["due"] for row in queue.delayed] + [*queue.parked.values()]
             moments += [row["expires"] for row in queue.queue if row["expires"]]
@@ -382,7 +383,7 @@ def queues_of(plain: Row) -> list[str]:
 
 IDS = ["k1", "k2", "p1", "p2"]
 """Of messages that were sent, and of published ones."""
-PENDING = ["fewest-pending", "priority-failover", "round-robin", "weighted"]
+PENDING = [*["fewest-pending"] * 4, "priority-failover", "round-robin", "weighted"]
 SUBJECT, SUBSCRIBERS = "/s", ["A", "B", "C"]
 WAYS = ["failure", "failure", "success", "warm"]
 IN_TRANSACTIONS = ("send", "prioritise", "accept", "reject", "release", "publish")
@@ -397,8 +398,8 @@ FEATURES += (
     "parts",
     "crashes",
 )
-MIX = ["send"] * 6 + ["take"] * 4 + ["read"] * 4 + ["settle"] * 3 + ["release"] * 2
-MIX += ["advance"] * 4 + ["prioritise"] * 2 + ["dead", "reopen"]
+MIX = ["send"] * 5 + ["take"] * 5 + ["read"] * 4 + ["settle"] * 4 + ["release"] * 4
+MIX += ["advance"] * 3 + ["prioritise"] * 2 + ["dead", "reopen"]
 MORE = {
     "crashes": ["crash"] * 2,
     "parts": ["reject_one", "extend"],
