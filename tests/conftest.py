@@ -1,6 +1,7 @@
 """What all tests share: one Spark session, one Spark Connect server, Hypothesis profiles."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
@@ -57,7 +58,13 @@ input()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Databases go from test to test."""
+    """Databases go from test to test; what a test starts hears the signals that it is sent.
+
+    (A shell starts what it leaves in the background deaf to them.)
+    """
+    for each in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(each) is signal.SIG_IGN:
+            signal.signal(each, signal.SIG_DFL)
     config.pluginmanager.register(lent, "databases")
 
 

@@ -91,12 +91,14 @@ class InStore(Live):
         return None
 
     def apply(self, changes: list[Row]) -> object:
+        before = self.now
         self.at(changes[0]["time"])
         try:
             self.store.apply(
                 "c", [Change(each["target"], each["attribute"], each["value"]) for each in changes]
             )
         except ChangeError:
+            self.now = before
             return Refused("change")
         return None
 
