@@ -350,8 +350,9 @@ def test_a_statement_reads_few_rows(filled: Filled, name: str) -> None:
     else:
         blocks = MOST_BLOCKS + BLOCKS_OF_RAISES * (name == "take_one")
         found = counted_by_postgresql(connection, text, values, every, blocks)
-        if every and size == LARGE:  # what it wrote and took back is not for the next one to read
-            connection.execute("VACUUM")
+        # What it wrote and took back is not for the next one to read.
+        if READS_ALL.get(name) == SET and size == LARGE:
+            connection.execute("VACUUM fairlead.groups")
     assert not found, "\n".join(found)
 
 
