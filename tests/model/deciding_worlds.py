@@ -252,7 +252,7 @@ def a_world(draws: Draws) -> World:
     clusters = [a_cluster(draws, name) for name in names]
     features = {str(plain["policy"]) for plain in clusters}
     shares = draws.pick([(6, 3, 4), (16, 3, 4), (6, 10, 2), (8, 3, 1), (10, 5, 12)])
-    world = World(clusters, shares, frozenset(features))
+    world = World(clusters, shares, features=frozenset(features))
     world.narrow = draws.whole(0, 2) == 0
     world.themes, world.restores = some_themes(draws, clusters), draws.whole(0, 1) == 1
     if draws.whole(0, 1):
