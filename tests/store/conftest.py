@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead import Store
-from tests.stores import made_url
+from tests.stores import Clock, made_url
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -31,6 +31,12 @@ def opened() -> Iterator[Callable[..., Store]]:
             return stack.enter_context(Store.open(url, **more))
 
         yield open_store
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """For a store whose time the test sets."""
+    return Clock()
 
 
 @pytest.fixture

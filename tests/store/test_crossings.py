@@ -12,11 +12,6 @@ AB = [{"name": "a"}, {"name": "b"}]
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def store(url: str, opened: Callable[..., Store], clock: Clock) -> Store:
     return opened(url, clock=clock)
 

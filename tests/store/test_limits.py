@@ -21,11 +21,6 @@ BEGIN = 1_700_000_000.0
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def store(url: str, opened: Callable[..., Store], clock: Clock) -> Store:
     return opened(url, clock=clock)
 

@@ -23,11 +23,6 @@ RETRY = "[queue.retry]\nbase = 10\nfactor = 3\nlimit = 100\n"
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def store(url: str, opened: Callable[..., Store], clock: Clock) -> Store:
     return opened(url, clock=clock)
 

@@ -29,11 +29,6 @@ while True:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def store(url: str, opened: Callable[..., Store], clock: Clock) -> Store:
     return opened(url, clock=clock)
 
