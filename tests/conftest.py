@@ -60,11 +60,12 @@ input()
 def pytest_configure(config: pytest.Config) -> None:
     """Databases go from test to test; what a test starts hears the signals that it is sent.
 
-    (A shell starts what it leaves in the background deaf to them.)
+    A shell starts what it leaves in the background deaf to them, and so would all be that it
+    starts. A handler is not passed on to other programs; this one does nothing here.
     """
     for each in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(each) is signal.SIG_IGN:
-            signal.signal(each, signal.SIG_DFL)
+            signal.signal(each, lambda *_: None)
     config.pluginmanager.register(lent, "databases")
 
 
