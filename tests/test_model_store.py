@@ -27,7 +27,7 @@ ALIVE = frozenset({"crashes"})
 """Nobody is killed where all doors are in one process."""
 DOORS: dict[str, tuple[list[Door], frozenset[str], int]] = {
     "on SQLite": ([StoreDoor], ALIVE, 40),
-    "on PostgreSQL": ([OnPostgreSQL], ALIVE, 8),
+    "on PostgreSQL": ([OnPostgreSQL], ALIVE, 10),
     "in steps and on loops": ([InSteps, OnLoops], ALIVE, 5),
     "on loops on PostgreSQL": ([OnLoopsOnPostgreSQL], ALIVE, 5),
     "on the command line": ([OnCommandLine], ALIVE, 2),

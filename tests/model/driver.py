@@ -17,7 +17,7 @@ class Step(NamedTuple):
 
     def __str__(self) -> str:
         said = ", ".join(f"{key}={value!r}" for key, value in self.said.items())
-        return f"{self.verb}({said})" + ", and nobody looks" * (not self.seen)
+        return f"{self.verb}({said})" + ("" if self.seen else ", and nobody looks")
 
 
 class Player(Protocol):

@@ -137,6 +137,7 @@ class StoreWorld:
             {
                 "name": name,
                 "queue": draws.pick(self.names),
+                # Hours are missed where the clock is wrong: a few ticks are enough.
                 "every": draws.pick([1800, 60] if "wrong clock" in self.features else [5, 60, 7]),
                 "missed": draws.pick(["once", "all", "skip"]),
                 "body": name,
@@ -177,10 +178,10 @@ class StoreWorld:
 
     def _send(self, draws: Draws, model: StoreModel) -> Step:
         many = [self.message(draws) for _ in range(draws.pick([1, 1, 2, 4, 4]))]
-        if many[0].get("group") == LATE:  # another tenant's comes with it
-            other = self.message(draws)["body"], {"x": "y", "y": "x"}[many[0]["tenant"]]
-            more = {key: many[0][key] for key in ("group", "delay", "priority", "cost")}
-            many.append({**more, **dict(zip(("body", "tenant"), other, strict=True))})
+        if many[0]["group"] == LATE:  # the other tenant's comes with it
+            shared = {key: many[0][key] for key in ("group", "delay", "priority", "cost")}
+            other = "y" if many[0]["tenant"] == "x" else "x"
+            many.append({**shared, "body": self.message(draws)["body"], "tenant": other})
         return Step("send", {"queue": draws.pick(self.names), "messages": many, **self._who(draws)})
 
     def _queue(self, draws: Draws, model: StoreModel) -> str:
