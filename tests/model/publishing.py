@@ -90,6 +90,11 @@ class Publishing:
         queue: str = row.get("queue") or row["name"]
         return queue
 
+    def queue_for(self, subject: str, name: str) -> str:
+        """Where messages wait for one who may not be known any more."""
+        row = self.subscriber(subject, name)
+        return f"{self.name}:{subject}:{name}" if row is None else self.queue_of(row)
+
     # what is published
 
     def publish(self, said: Row) -> Any:
@@ -199,12 +204,11 @@ class Publishing:
         """Whether nothing is left to be done."""
         self.deciding.at(self.store.now)
         row = self.subscriber(subject, name)
-        way, queue = "failure", f"{self.name}:{subject}:{name}"
+        way, queue = "failure", self.queue_for(subject, name)
         if row is not None:
             if remembered(row):
                 return False if row["connected"] == "warm" else REFUSED
             way = "failure" if row["disconnect_mode"] == "warm" else row["disconnect_mode"]
-            queue = self.queue_of(row)
         if queue not in self.store.queues:
             return True
         found: Queue = self.store.queues[queue]

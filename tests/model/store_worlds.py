@@ -50,10 +50,14 @@ class StoreWorld:
         self.features = frozenset(chosen)
         self.clock = Clock()
         self.clusters = [self._cluster(draws)] if "clusters" in self.features else []
-        self.names = ["q", "r"] if draws.pick([False, True]) else ["q"]
-        self.names += [name for plain in self.clusters for name in queues_of(plain)]
+        published = [name for plain in self.clusters for name in queues_of(plain)]
+        alone = bool(published) and draws.pick([True, False])
+        """Whether all that is in a queue was published, so that clusters see more of it."""
+        self.names = [] if alone else ["q", "r"] if draws.pick([False, True]) else ["q"]
+        self.names += published
         self.groups = draws.pick([GROUPS, GROUPS, ["a"], ["a", "b"], ["", "a"]])
         kinds = [*MIX, *(kind for name in sorted(chosen) for kind in MORE.get(name, ()))]
+        kinds = [kind for kind in kinds if kind not in OTHERS] if alone else kinds
         self.kinds = kinds + [draws.pick(kinds) for _ in range(3)] * 5
         """What each step is drawn from. Some happens often, so that things are done in a row."""
         self.bodies = 0
@@ -207,7 +211,8 @@ class StoreWorld:
         (plain,) = self.clusters
         subjects = plain["policy"] == "smartsockets"
         change = subscriber_change if subjects else destination_change
-        of = (draws, plain, False) if subjects else (draws, plain, [], True)
+        themes = draws.pick([[], ["state"]])
+        of = (draws, plain, False) if subjects else (draws, plain, themes, True)
         target, attribute, value = change(*of)  # type: ignore[operator]
         found = {"target": target, "attribute": attribute, "value": value}
         return Step("change", {"cluster": "c", "changes": [found]})
@@ -215,8 +220,14 @@ class StoreWorld:
     def _subscriber(self, draws: Draws, model: StoreModel) -> Step | None:
         if self.clusters[0]["policy"] != "smartsockets":
             return None
-        who = {"cluster": "c", "subject": SUBJECT, "name": draws.pick([*SUBSCRIBERS, "D"])}
+        names = [*SUBSCRIBERS, "D"]
+        own = model.clusters["c"]
+        queues = {name: own.queue_for(SUBJECT, name) for name in names}
         verb = draws.pick(["subscribe", "subscribe", "unsubscribe", "reroute", "reroute"])
+        if verb != "subscribe" and draws.whole(0, 3):  # mostly of one for whom something waits
+            waiting = [name for name in names if _waits(model, queues[name])]
+            names = waiting or names
+        who = {"cluster": "c", "subject": SUBJECT, "name": draws.pick(names)}
         more = {"balanced": draws.whole(0, 3) > 0, "way": draws.pick(WAYS)}
         return Step(verb, who | (more if verb == "subscribe" else {}))
 
@@ -374,6 +385,10 @@ class StoreWorld:
         return None if held else Step("reopen", {"actor": draws.whole(0, 1)})
 
 
+def _waits(model: StoreModel, queue: str) -> bool:
+    return queue in model.queues and bool(model.queues[queue].queue)
+
+
 def queues_of(plain: Row) -> list[str]:
     """The queues of all who are in a cluster, or may join it."""
     if plain["policy"] != "smartsockets":
@@ -401,6 +416,8 @@ FEATURES += (
 )
 MIX = ["send"] * 5 + ["take"] * 5 + ["read"] * 4 + ["settle"] * 4 + ["release"] * 4
 MIX += ["advance"] * 3 + ["prioritise"] * 2 + ["dead", "reopen"]
+OTHERS = ("send", "prioritise", "tick", "pause", "declare", "switch", "dead")
+"""What is not drawn where all was published."""
 MORE = {
     "crashes": ["crash"] * 2,
     "parts": ["reject_one", "extend"],
