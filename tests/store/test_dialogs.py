@@ -473,12 +473,16 @@ def test_a_lifetime_that_is_over_is_told_though_the_other_side_ends_first(
     assert found == ["Error", "Order", "EndDialog"]
 
 
-def test_a_dialog_that_has_ended_has_no_lifetime(store: Store, clock: Clock) -> None:
+@pytest.mark.parametrize("error", [None, (7, "no")])
+def test_a_dialog_that_has_ended_has_no_lifetime(
+    store: Store, clock: Clock, error: tuple[int, str] | None
+) -> None:
     near = begun(store, lifetime=10)
     near.send("Order", 1)
-    near.end()
+    near.end(error)
     clock.now += 10
-    assert [type_ for type_, _ in received(store, "shops")] == ["Order", "EndDialog"]
+    found = [type_ for type_, _ in received(store, "shops")]
+    assert found == (["Error", "Order"] if error else ["Order", "EndDialog"])
     assert bodies(store, "clients") == []
 
 

@@ -151,18 +151,16 @@ class Line:
         self._database.run("mark_fair", queue=queue.id)
         self._database.run("drop_tenant_updates", queue=queue.id)
         events = self._database.run("charges", queue_name=queue.name, most=LOOKED_AT)
-        before = charged_so_far(events, queue.share)
         for name, in_service in self._database.run("held_of_tenants", queue=queue.id):
-            tenant = self._get(name)
-            tenant.in_service = in_service
+            self._get(name).in_service = in_service
             self._in_service += in_service
-            tenant.tag += before.get(name, 0)
         for name, number in self._database.run("ready_tenants", queue=queue.id):
             tenant = self._get(name)
             tenant.turn = number
-            if not tenant.in_service:
-                tenant.tag += before.get(name, 0)
             self._set_backlogged(tenant, backlogged=True)
+        before = charged_so_far(events, queue.share)
+        for tenant in self._tenants.values():
+            tenant.tag += before.get(tenant.name, 0)
         queue.fair = FAIR
 
     def join_late(self) -> bool:
