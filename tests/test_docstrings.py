@@ -2,12 +2,29 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SOURCES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(ROOT.glob("src/**/*.py"))}
 NAMED = re.compile(r"`([A-Z][a-z]\w*)\.([a-z]\w*)[`(\[]")
+
+
+class Named:
+    """What classes have, by their names."""
+
+    def __init__(self, trees: Iterable[ast.AST]) -> None:
+        self.own: dict[str, set[str]] = {}
+        self.bases: dict[str, set[str]] = {}
+        for node in (node for tree in trees for node in ast.walk(tree)):
+            if isinstance(node, ast.ClassDef):
+                self.own.setdefault(node.name, set()).update(attributes(node))
+                bases = (name for base in node.bases for name in ast.walk(base))
+                names = {name.id for name in bases if isinstance(name, ast.Name)}
+                self.bases.setdefault(node.name, set()).update(names - {node.name})
+
+    def has(self, kind: str, attribute: str) -> bool:
+        own = attribute in self.own.get(kind, ())
+        return own or any(self.has(base, attribute) for base in self.bases.get(kind, ()))
 
 
 def attributes(body: ast.ClassDef) -> Iterator[str]:
@@ -19,25 +36,8 @@ def attributes(body: ast.ClassDef) -> Iterator[str]:
             yield node.id if isinstance(node, ast.Name) else node.attr
 
 
-CLASSES = [
-    node for tree in SOURCES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
-]
-OWN: dict[str, set[str]] = {}
-BASES: dict[str, set[str]] = {}
-for each in CLASSES:
-    OWN.setdefault(each.name, set()).update(attributes(each))
-    names = {
-        node.id for base in each.bases for node in ast.walk(base) if isinstance(node, ast.Name)
-    }
-    BASES.setdefault(each.name, set()).update(names - {each.name})
-
-
-def has(kind: str, attribute: str) -> bool:
-    return attribute in OWN.get(kind, ()) or any(has(b, attribute) for b in BASES.get(kind, ()))
-
-
-def texts() -> Iterator[tuple[Path, str]]:
-    for path, tree in SOURCES.items():
+def texts(trees: Mapping[Path, ast.AST]) -> Iterator[tuple[Path, str]]:
+    for path, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                 yield path, str(node.value.value)
@@ -46,11 +46,13 @@ def texts() -> Iterator[tuple[Path, str]]:
 
 
 def test_what_is_named_of_a_class_is_there() -> None:
-    named = [(path, *each) for path, text in texts() for each in NAMED.findall(text)]
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(ROOT.glob("src/**/*.py"))}
+    classes = Named(trees.values())
+    named = [(path, *each) for path, text in texts(trees) for each in NAMED.findall(text)]
     assert len(named) > 40
     wrong = [
         f"{path.relative_to(ROOT)}: {kind}.{name}"
         for path, kind, name in named
-        if kind in OWN and not has(kind, name)
+        if kind in classes.own and not classes.has(kind, name)
     ]
     assert not wrong

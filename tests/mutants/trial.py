@@ -71,7 +71,7 @@ class Copy:
         """The first test of these that fails, if one does."""
         flags = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-W", "ignore"]
         command = [sys.executable, "-m", "pytest", *flags, "-m", marks, "--timeout=120", *portion]
-        more = {"PYTHONPATH": str(self.folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+        more = {"PYTHONPATH": str(self.folder / "src"), "PYTHONDONTWRITEBYTECODE": ""}
         with subprocess.Popen(
             command,
             cwd=self.folder,
