@@ -1,26 +1,19 @@
-"""WHO in the store: the same decisions as the live balancer's, message for message."""
+"""WHO in the store: every golden case, on both databases."""
 
 from collections.abc import Callable
-from random import Random
 
 import pytest
 
 from fairlead import Store
-from tests import engines
-from tests.golden_cases import FILES, POLICIES, Case, cases, check
+from tests.golden_cases import FILES, Case, cases, check
 from tests.store.balancers import in_store
 from tests.stores import made_url
-from tests.strategies import Row, Scenario, random_scenario
+from tests.strategies import Row
 
 
 def named(cluster: Row, message: Row) -> bool:
     """Whether a message is for the cluster; a store refuses any other name."""
     return message.get("cluster", "") in ("", cluster.get("name", "cluster"))
-
-
-def scenario(policy: str, seed: str) -> Scenario:
-    plain, messages, changes = random_scenario(policy, Random(seed))  # noqa: S311
-    return plain, [each for each in messages if named(plain, each)], changes
 
 
 GOLDEN = [
@@ -48,31 +41,3 @@ ON_BOTH = [
 def test_golden(dialect: str, case: Case, opened: Callable[..., Store]) -> None:
     store = opened(made_url(dialect))
     check(case, in_store(store, case.cluster, case.messages, case.changes))
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("seed", range(2))
-def test_a_store_decides_as_the_live_balancer_does(policy: str, seed: int, store: Store) -> None:
-    given = scenario(policy, f"{policy} {seed}")
-    assert in_store(store, *given) == engines.live(*given)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("seed", range(2))
-def test_every_decision_of_the_past_is_brought_back(policy: str, seed: int, store: Store) -> None:
-    in_store(store, *scenario(policy, f"{policy} past {seed}"))
-    for event in [each for each in store.journal() if each.kind == "decided"]:
-        again = store.decision(event.position)
-        assert event.destination in ([copy.destination for copy in again.copies] or [None])
-        assert (again.outcome, again.sequence) == (event.outcome, event.sequence)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", POLICIES)
-def test_a_store_decides_as_the_live_balancer_does_often(
-    policy: str, dialect: str, opened: Callable[..., Store]
-) -> None:
-    for seed in range(100):
-        given = scenario(policy, f"{policy} often {seed}")
-        with Store.open(made_url(dialect)) as store:
-            assert in_store(store, *given) == engines.live(*given), seed
