@@ -63,7 +63,7 @@ class Copy:
             ("not slow and not spark", rest),
             ("not slow and spark", [*first, *models, *rest] if self.spark else []),
         ):
-            if portion and (caught_by := self._fails(marks, portion)):
+            if portion and (caught_by := self._fails(marks, by_folder(portion))):
                 return caught_by
         return ""
 
@@ -92,3 +92,9 @@ class Copy:
             raise FileNotFoundError(output.strip())
         lines = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
         return lines[0] if lines else output.strip().splitlines()[-1][:200]
+
+
+def by_folder(tests: list[str]) -> list[str]:
+    """Those of a folder together: else pytest does not find the fixtures of one that it left."""
+    folders = list(dict.fromkeys(str(Path(name).parent) for name in tests))
+    return sorted(tests, key=lambda name: folders.index(str(Path(name).parent)))
