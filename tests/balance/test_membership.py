@@ -25,6 +25,17 @@ KEYS: dict[str, list[str]] = {
     "broadcast": [],
 }
 OPTIONS: dict[str, dict[str, Any]] = {"rendezvous": {"options": {"key": "group"}}}
+AFFINITY, SLOW_START, FAILBACK = {"affinity": "group"}, {"slow_start": 20}, {"failback_delay": 5}
+BESIDE: dict[str, list[dict[str, Any]]] = {
+    "msmq": [{}, AFFINITY],
+    "nanomsg": [{}, AFFINITY],
+    "weighted": [{}, AFFINITY, SLOW_START, FAILBACK],
+    "round-robin": [{}, AFFINITY, FAILBACK],
+    "hot-standby": [{}, FAILBACK],
+    "fewest-pending": [{}, FAILBACK],
+    "priority-failover": [{}, AFFINITY, SLOW_START, FAILBACK],
+}
+"""Options that remember who was chosen, or what is still to come."""
 NAMES, OTHERS = "bdfh", "acegi"
 
 
@@ -42,6 +53,10 @@ class Grown:
     def remove(self, name: str) -> None:
         changed = without_destination(self.cluster, self.runtime.settled(), name)
         self.cluster, self.runtime = changed.cluster, self.runtime.with_destinations(changed)
+
+    def at(self, time: int) -> None:
+        """What is due by then happens."""
+        self.runtime.apply([], time * 1_000_000)
 
     def change(self, target: str, attribute: str, value: object, time: int) -> None:
         change = Change(target, attribute, value, time)
@@ -144,40 +159,60 @@ def names(decision: Decision) -> list[str | None]:
 
 @pytest.mark.parametrize("policy", KEYS)
 def test_who_is_not_there_changes_no_choice(policy: str) -> None:
-    for seed in range(40):
-        live_through(policy, Random(seed))  # noqa: S311 - a history, no secret
+    for seed in range(60):
+        random = Random(seed)  # noqa: S311 - a history, no secret
+        pair = Destinations(policy, random)
+        acts = [pair.choose, pair.complete, pair.join, pair.leave, pair.change]
+        for time in range(80):
+            for each in pair.both:
+                each.at(time)
+            (act,) = random.choices(acts, [50, 20, 10, 5, 15])
+            act(time)
 
 
-def live_through(policy: str, random: Random) -> None:
-    def table(name: str) -> dict[str, Any]:
-        return {"name": name, **{key: random.randint(1, 3) for key in KEYS[policy]}}
+class Destinations:
+    """One cluster lists all, of whom some are not there; others are added to the other one."""
 
-    plain = {"policy": policy, **OPTIONS.get(policy, {})}
-    listed, others = [table(name) for name in NAMES], [table(name) for name in OTHERS]
-    absent = [{**each, "present": False} for each in others]
-    whole, grown = (
-        Grown(Cluster.from_dict({**plain, "destination": each}, default_name="pool"))
-        for each in ([*listed, *absent], listed)
-    )
-    held = []
-    for time in range(80):
-        what = random.random()
-        if what < 0.5:
-            message = {"group": random.choice("xyz")}
-            found = [each.runtime.choose(message) for each in (whole, grown)]
-            assert found[0].destination == found[1].destination, time
-            held.append(found)
-        elif what < 0.7 and held:
-            found = held.pop(random.randrange(len(held)))
-            for each, decision in zip((whole, grown), found, strict=True):
+    def __init__(self, policy: str, random: Random) -> None:
+        self.random = random
+
+        def table(name: str) -> dict[str, Any]:
+            return {"name": name, **{key: random.randint(1, 3) for key in KEYS[policy]}}
+
+        plain = {"policy": policy, **OPTIONS.get(policy, {})}
+        if policy in BESIDE:
+            plain["options"] = random.choice(BESIDE[policy])
+        listed, self.others = [table(name) for name in NAMES], [table(name) for name in OTHERS]
+        absent = [{**each, "present": False} for each in self.others]
+        self.both = [
+            Grown(Cluster.from_dict({**plain, "destination": each}, default_name="pool"))
+            for each in ([*listed, *absent], listed)
+        ]
+        self.held: list[list[Decision]] = []
+
+    def choose(self, time: int) -> None:
+        message = {"group": self.random.choice("xyz")}
+        found = [each.runtime.choose(message) for each in self.both]
+        assert found[0].destination == found[1].destination, time
+        self.held.append(found)
+
+    def complete(self, time: int) -> None:
+        if self.held:
+            found = self.held.pop(self.random.randrange(len(self.held)))
+            for each, decision in zip(self.both, found, strict=True):
                 for copy in decision.copies:
                     each.runtime.completed(decision, copy.destination)
-        elif what < 0.8 and others:
-            grown.add(others.pop(0))
-        elif what < 0.85 and (there := [*grown.runtime.cluster.named.keys() - set(NAMES)]):
-            grown.remove(random.choice(sorted(there)))
-        else:
-            change = random.choice(NAMES), "present"
-            value = random.random() < 0.6
-            for each in (whole, grown):
-                each.change(*change, value, time)
+
+    def join(self, time: int) -> None:
+        if self.others:
+            self.both[1].add(self.others.pop(0))
+
+    def leave(self, time: int) -> None:
+        there = self.both[1].runtime.cluster.named.keys() - set(NAMES)
+        if there:
+            self.both[1].remove(self.random.choice(sorted(there)))
+
+    def change(self, time: int) -> None:
+        name, value = self.random.choice(NAMES), self.random.random() < 0.6
+        for each in self.both:
+            each.change(name, "present", value, time)
