@@ -262,6 +262,14 @@ def test_a_body_that_is_refused_is_an_error_to_its_sender(store: Store) -> None:
     assert received(store, "shops") == [("EndDialog", b"")]
 
 
+def test_who_has_failed_is_told_that_the_other_side_ends(store: Store) -> None:
+    near, far = met(store)
+    near.send("Order", "no JSON")
+    assert near.state == "failed"
+    far.end()
+    assert [type_ for type_, _ in received(store, "clients")] == ["Error", "EndDialog"]
+
+
 def test_a_contract_that_is_not_accepted_is_an_error_at_the_first_send(store: Store) -> None:
     near = store.begin_dialog("Client", "Shop", "Other")
     near.send("Note", 1)
@@ -471,6 +479,15 @@ def test_a_lifetime_that_is_over_is_told_though_the_other_side_ends_first(
     near.end()
     found = [type_ for type_, _ in received(store, "shops")]
     assert found == ["Error", "Order", "EndDialog"]
+
+
+def test_a_timer_of_ones_own_comes_though_the_other_side_ends(store: Store, clock: Clock) -> None:
+    near, far = met(store)
+    far.timer(5)
+    near.end()
+    clock.now += 5
+    found = [type_ for type_, _ in received(store, "shops")]
+    assert sorted(found) == ["DialogTimer", "EndDialog"]
 
 
 @pytest.mark.parametrize("error", [None, (7, "no")])
