@@ -80,3 +80,17 @@ def test_a_frame_of_polars_is_routed_and_replayed() -> None:
     cluster = Cluster.of("weighted", destination=[{"name": "A"}, {"name": "B"}])
     assert route(frame, cluster)["destination"].to_pylist() == ["A", "B", "A"]
     assert replay(frame, cluster)["id"].to_pylist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("time", "unit"),
+    [
+        (1_772_442_000_000, "ms"),
+        (1_772_442_000_000.5, "ms"),
+        ("1772442000000", "ms"),
+        (1_772_442_000_000_000, "us"),
+    ],
+)
+def test_numbers_that_count_other_units_than_seconds_are_refused(time: object, unit: str) -> None:
+    with pytest.raises(MessageError, match=rf"pyarrow\.timestamp\('{unit}'\)"):
+        route(pa.table({"id": ["a", "b"], "time": [time, time]}), POOL)
