@@ -424,7 +424,7 @@ def test_resets_of_themselves_are_the_same(
 ) -> None:
     plain = {**POOLS[seed], "store": {"reset_every": 10, "allocation": allocation}}
     compared = Compared(url, opened, connected, plain, seed)
-    for _ in range(12):
+    for _ in range(18):
         compared.now += compared.random.choice((0, 1, 9, 10, 25))
         compared.psql.at(compared.now)
         compared.step()
