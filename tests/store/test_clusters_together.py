@@ -10,15 +10,9 @@ from fairlead import Balancer, Change, Cluster, Decision, Store
 from fairlead.errors import FairleadError
 from fairlead.store.clusters.decision import StoreDecision
 from tests.golden_cases import POLICIES
-from tests.store.test_clusters import named
-from tests.strategies import Scenario, random_scenario
+from tests.store.test_clusters import scenario
 
 ELSEWHERE = ("cluster", "id", "time", "service_time")
-
-
-def scenario(policy: str, seed: str) -> Scenario:
-    plain, messages, changes = random_scenario(policy, Random(seed))  # noqa: S311
-    return plain, [each for each in messages if named(plain, each)], changes
 
 
 class RolledBackError(Exception):

@@ -1,4 +1,4 @@
-"""Subscribers come and go in a store: who gets what, and what the journal tells of it."""
+"""Subscribers come and go in a store: who gets what is what the live balancer says."""
 
 import json
 from pathlib import Path
@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fairlead import Cluster, Store, load_changes, load_clusters, route
+from fairlead import Cluster, Store, Work, load_changes, load_clusters, route
 from fairlead.cli.app import run
 from fairlead.errors import ChangeError, MessageError, NoDestinationError
+from tests.balance.test_membership import Grown
 
 NEWS = Cluster.of("smartsockets", name="news", options={"subscribers": "any"})
 LISTED = Cluster.of(
@@ -89,6 +90,87 @@ def test_a_subscriber_of_the_file_only_steps_aside(store: Store) -> None:
     assert [each.attributes["present"] for each in store.pool("listed").machines] == [False]
     with pytest.raises(ChangeError, match=r"allowed: R1 to /a, or any with options\.subscribers ="):
         store.subscribe("listed", "/a", "R2")
+
+
+class Both:
+    """A store, and a live cluster that has listed everybody from the beginning."""
+
+    def __init__(self, store: Store, random: Random) -> None:
+        self.store, self.random = store, random
+        self.names = [(name, subject) for name in "dAb" for subject in ("/s", "/z")]
+        absent = [{"name": n, "subject": s, "present": False} for n, s in self.names]
+        plain = {"policy": "smartsockets", "options": {"subscribers": "any"}, "subscriber": absent}
+        self.live = Grown(Cluster.from_dict(plain, default_name="pool"))
+        self.there: dict[tuple[str, str], int] = {}
+        self.decided: dict[str, Any] = {}
+        self.held: list[tuple[tuple[str, str], Work]] = []
+        store.keep_clusters([NEWS])
+
+    def change(self, who: tuple[str, str], attribute: str, value: object) -> None:
+        name, subject = who
+        self.live.change(f"subscriber:{name}@{subject}", attribute, value, time=0)
+
+    def join(self, at: int) -> None:
+        name, subject = who = self.random.choice(self.names)
+        balanced = self.random.random() < 0.8
+        self.store.subscribe("news", subject, name, load_balanced=balanced)
+        self.change(who, "load_balanced", balanced)
+        self.change(who, "present", value=True)
+        self.there.setdefault(who, at)
+
+    def leave(self, at: int) -> None:
+        name, subject = who = self.random.choice(self.names)
+        if who in self.there:
+            self.store.unsubscribe("news", subject, name)
+            self.change(who, "present", value=False)
+            del self.there[who]
+        else:
+            with pytest.raises(ChangeError):
+                self.store.unsubscribe("news", subject, name)
+
+    def publish(self, at: int) -> None:
+        message = {
+            "subject": self.random.choice(["/s", "/z"]),
+            "mode": self.random.choice(["none", "round-robin", "weighted", "sorted"]),
+            "delivery": self.random.choice(["all", "some"]),
+            "server": self.random.choice(["near", "far"]),
+        }
+        wanted = self.live.runtime.choose(message)
+        try:
+            found = self.store.publish("news", at, message)
+        except NoDestinationError:
+            assert wanted.destination is None
+            self.live.runtime.withdraw(wanted)  # nothing was counted
+            return
+        copies = [each.destination for each in wanted.copies]
+        assert [name for name, _ in found.copies] == copies
+        assert (found.destination, found.sequence) == (wanted.destination, wanted.sequence)
+        self.decided[str(at)] = wanted
+
+    def take(self, at: int) -> None:
+        name, subject = who = self.random.choice(self.names)
+        work = self.store.take(f"news:{subject}:{name}")
+        if work is not None:
+            self.held.append((who, work))
+
+    def accept(self, at: int) -> None:
+        if self.held:
+            who, work = self.held.pop(self.random.randrange(len(self.held)))
+            (body,) = [message.body for message in work]
+            work.accept()
+            decided, joined = self.decided[str(body)], self.there.get(who)
+            if joined is not None and joined < body:  # else it is another's: it has left since
+                self.live.runtime.completed(decided, who[0])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whoever_comes_and_goes_it_is_as_in_the_live_balancer(seed: int, store: Store) -> None:
+    random = Random(seed)  # noqa: S311 - a history, no secret
+    both = Both(store, random)
+    acts = [both.publish, both.take, both.accept, both.join, both.leave]
+    for at in range(60):
+        (act,) = random.choices(acts, [50, 20, 15, 15, 5])
+        act(at)
 
 
 @pytest.mark.parametrize("seed", range(4))
