@@ -8,7 +8,7 @@ import pytest
 from tests.mutants import python_changes, sql_changes
 from tests.mutants.__main__ import draw
 from tests.mutants.change import ROOT, Change
-from tests.mutants.trial import Copy
+from tests.mutants.trial import Copy, by_folder
 
 QUICK = "tests/order/test_key.py"
 
@@ -45,6 +45,12 @@ def test_an_effect_is_left_out_and_annotations_stay() -> None:
 def test_sql_changes_by_patterns_and_comments_stay(line: str, after: set[str]) -> None:
     found = [sql_changes.changed("a.sql", line, place) for place in sql_changes.places(line)]
     assert {change.text for change in found if change} == after
+
+
+def test_files_of_a_folder_are_given_together_else_the_quickest_first() -> None:
+    given = ["tests/a/x.py", "tests/b/y.py", "tests/z.py", "tests/a/w.py", "tests/b/v.py"]
+    found = ["tests/a/x.py", "tests/a/w.py", "tests/b/y.py", "tests/b/v.py", "tests/z.py"]
+    assert by_folder(given) == found
 
 
 @pytest.mark.slow
