@@ -36,7 +36,7 @@ peers: install  ## Install the programs that tests speak to, as far as this mach
 demo: install  ## Dispatch a year of real departures through a storm, under two policies
 	$(BIN)/fairlead demo
 
-# Else each of the commands that tests start compiles all that it imports.
+# Where this variable is set, each command that a test starts compiles anew all that it imports.
 test check-slow mutants: export PYTHONDONTWRITEBYTECODE =
 
 test: lint  ## Check the code and run the tests that are not slow

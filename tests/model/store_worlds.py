@@ -211,8 +211,9 @@ class StoreWorld:
         (plain,) = self.clusters
         subjects = plain["policy"] == "smartsockets"
         change = subscriber_change if subjects else destination_change
-        themes = draws.pick([[], ["state"]])
-        of = (draws, plain, False) if subjects else (draws, plain, themes, True)
+        of = (
+            (draws, plain, False) if subjects else (draws, plain, draws.pick([[], ["state"]]), True)
+        )
         target, attribute, value = change(*of)  # type: ignore[operator]
         found = {"target": target, "attribute": attribute, "value": value}
         return Step("change", {"cluster": "c", "changes": [found]})
