@@ -314,8 +314,16 @@ class Destinations:
         self.let_in()
         self.begin_slowly(now)
         if (after := self.get_shares()) != self.shares:
-            self.shares = after
-            self.start_level()
+            self.share_out(after)
+
+    def share_out(self, after: dict[str, Fraction]) -> None:
+        """Other shares: who had one keeps its lead in messages, who had none starts level."""
+        stay = [row for row in self.rows if self.shares.get(row["name"]) and after.get(row["name"])]
+        level = min(map(self.ratio, stay), default=Fraction(0))
+        for row in self.rows:
+            lead = Fraction(row["sent"]) - level * self.weight(row)
+            row["sent"] = self.rounded(lead) if row in stay else Fraction(0)
+        self.shares = after
 
     def start_level(self) -> None:
         for row in self.rows:
@@ -411,8 +419,8 @@ class Destinations:
         row["pace"] = pace
 
     def rounded(self, sent: Fraction) -> Fraction:
-        """Down to a whole message, or to a thousandth of one where there is a slow start."""
-        finest = 1000 if self.window else 1
+        """Down to a whole message, or to a thousandth of one where weights change by parts."""
+        finest = 1000 if self.window or self.rule == "by-share" else 1
         return Fraction(floor(sent * finest), finest)
 
     def drop(self, row: Row, what: str) -> None:

@@ -30,12 +30,13 @@ from fairlead.balance.policies.destinations import (
 from fairlead.balance.policies.returning import ReturningDescription, ReturningState
 from fairlead.balance.policies.slow_start import SlowStarting
 from fairlead.balance.policy import Policy
-from fairlead.balance.rules.least_served import LeastServed
+from fairlead.balance.rules.least_served import UNIT, LeastServed, keep_leads
 from fairlead.balance.rules.paced import WHOLE as WHOLE_WEIGHT
 from fairlead.balance.rules.rule import Comparison, Otherwise
 from fairlead.errors import ConfigError
 
 WHOLE = 100
+THOUSANDTHS = 1000
 OVERPROVISIONING = 140
 PANIC_THRESHOLD = 50
 IN_SERVICE = (ABSENT, DISABLED, WEIGHT_ZERO)
@@ -124,7 +125,15 @@ def _nobody_up(levels: Sequence[Health], panic_threshold: int) -> list[Level]:
 
 
 class ByShare(LeastServed):
-    """The rule over shares, which nobody sets: they follow from who is up."""
+    """The rule over shares, which nobody sets: they follow from who is up.
+
+    Counts are kept in thousandths of a message: so much is rounded away when shares change.
+    """
+
+    def __init__(self, shares: list[int]) -> None:
+        """Nobody has been sent anything yet."""
+        super().__init__(shares)
+        self.state.setting[UNIT] = THOUSANDTHS
 
     def compare(self, members: Sequence[int]) -> Comparison:
         return super().compare(members)._replace(otherwise=Otherwise())
@@ -240,12 +249,12 @@ class PriorityFailoverState(ReturningState[FailoverTables]):
         self.moved(ref, passed=self.passes(before), passes=self.passes(after))
 
     def stepped(self, before: Mapping[Ref, Any]) -> None:
-        """Where the shares are others now, everybody starts level: nobody gets a burst."""
+        """Where the shares are others now, who is ahead or behind stays so by as many messages."""
         super().stepped(before)
         weights = self._weights
         self._look()
         if weights != self._weights:
-            self.rule = ByShare(self._weights)
+            keep_leads(self.rule.state, self._weights)
 
     def load(self, plain: Mapping[str, Any]) -> None:
         super().load(plain)
@@ -290,7 +299,9 @@ class PriorityFailoverDescription(ReturningDescription[PriorityFailoverState]):
         found.append(
             "choose least-served: the lowest sent/share; ties to the heavier, then by name"
         )
-        found.append("when the shares change, all destinations start level")
+        found.append(
+            "when the shares change, each keeps its lead in messages; who had none starts level"
+        )
         found += [*self.returning(), *self.affine()]
         for priority, level in sorted(state.levels.items()):
             panic = ", all are used" if level.panic else ""

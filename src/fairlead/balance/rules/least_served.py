@@ -167,6 +167,19 @@ def lowest(s: State, members: Iterable[int]) -> tuple[int, int]:
     return count, weight
 
 
+def keep_leads(s: State, weights: Sequence[int]) -> None:
+    """Give all members other weights, 0 to who leaves; who stays keeps its lead in messages.
+
+    A member leads by what it was sent beyond the lowest ratio of those who stay, rounded down to
+    a step of a count. Who comes starts level with the lowest.
+    """
+    stays = [bool(weight and s.weight[i]) for i, weight in enumerate(weights)]
+    count, of = lowest(s, (i for i, one in enumerate(stays) if one))
+    for i, weight in enumerate(weights):
+        s.count[i] = s.count[i] + -count * s.weight[i] // of if stays[i] else 0
+        reweigh(s, i, weight)
+
+
 def reset(s: State) -> None:
     """Nobody counts as served; who was used most recently is remembered."""
     for i in range(len(s.count)):
