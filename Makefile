@@ -43,7 +43,7 @@ test: lint  ## Check the code and run the tests that are not slow
 	$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadgroup --durations 10
 
 check-slow: install  ## Run the slow tests
-	$(BIN)/python -m pytest -m slow -n 3 --dist loadgroup
+	$(BIN)/python -m pytest -m slow -n 3 --dist loadgroup --durations 20
 
 N ?= 100
 SEED ?= 1
