@@ -317,13 +317,19 @@ class Destinations:
             self.share_out(after)
 
     def share_out(self, after: dict[str, Fraction]) -> None:
-        """Other shares: who had one keeps its lead in messages, who had none starts level."""
-        stay = [row for row in self.rows if self.shares.get(row["name"]) and after.get(row["name"])]
-        level = min(map(self.ratio, stay), default=Fraction(0))
-        for row in self.rows:
-            lead = Fraction(row["sent"]) - level * self.weight(row)
-            row["sent"] = self.rounded(lead) if row in stay else Fraction(0)
+        """Other shares: who stays, who leaves and who comes keep their leads over each other."""
+        had = [row for row in self.rows if self.shares.get(row["name"])]
+        has = [row for row in self.rows if after.get(row["name"])]
+        self.lower([row for row in had if row in has])
+        self.lower([row for row in had if row not in has])
         self.shares = after
+        self.lower([row for row in has if row not in had])
+
+    def lower(self, rows: list[Row]) -> None:
+        """The one that is furthest behind is at 0, and the others lead as before."""
+        level = min(map(self.ratio, rows), default=Fraction(0))
+        for row in rows:
+            row["sent"] = self.rounded(row["sent"] - level * self.weight(row))
 
     def start_level(self) -> None:
         for row in self.rows:

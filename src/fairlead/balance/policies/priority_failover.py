@@ -246,6 +246,8 @@ class PriorityFailoverState(ReturningState[FailoverTables]):
 
     def changed(self, ref: Ref, before: Any, after: Any) -> None:  # noqa: ANN401
         """Everything else is looked at when the step is complete."""
+        if after.present and not before.present:
+            self.rule.state.count[self.index[ref]] = 0
         self.moved(ref, passed=self.passes(before), passes=self.passes(after))
 
     def stepped(self, before: Mapping[Ref, Any]) -> None:

@@ -168,16 +168,25 @@ def lowest(s: State, members: Iterable[int]) -> tuple[int, int]:
 
 
 def keep_leads(s: State, weights: Sequence[int]) -> None:
-    """Give all members other weights, 0 to who leaves; who stays keeps its lead in messages.
+    """Give all members other weights, 0 to who is away; leads in messages stay.
 
-    A member leads by what it was sent beyond the lowest ratio of those who stay, rounded down to
-    a step of a count. Who comes starts level with the lowest.
+    Those who stay keep their leads over each other, and so do those who leave together and those
+    who come together. Who comes starts level with the one of those who stay who is furthest behind.
     """
-    stays = [bool(weight and s.weight[i]) for i, weight in enumerate(weights)]
-    count, of = lowest(s, (i for i, one in enumerate(stays) if one))
+    had, has = ([i for i, w in enumerate(each) if w] for each in (s.weight, weights))
+    lower(s, [i for i in had if weights[i]])
+    lower(s, [i for i in had if not weights[i]])
+    come = [i for i in has if not s.weight[i]]
     for i, weight in enumerate(weights):
-        s.count[i] = s.count[i] + -count * s.weight[i] // of if stays[i] else 0
         reweigh(s, i, weight)
+    lower(s, come)
+
+
+def lower(s: State, members: Sequence[int]) -> None:
+    """Lower the members' counts until their lowest ratio is 0; leads are rounded down."""
+    count, of = lowest(s, members)
+    for i in members:
+        s.count[i] += -count * s.weight[i] // of
 
 
 def reset(s: State) -> None:
