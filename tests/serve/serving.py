@@ -58,7 +58,11 @@ class Served:
                 if not container or session.peer.container == container:
                     session._transport.abort()
 
-        self._loop.call_soon_threadsafe(abort)
+        self.call(abort)
+
+    def call(self, what: Callable[[], object]) -> None:
+        """Do this in the server's thread, soon."""
+        self._loop.call_soon_threadsafe(what)
 
     def connect(self, **more: Any) -> Any:
         return BlockingConnection(self.url, timeout=20, allowed_mechs="ANONYMOUS", **more)

@@ -39,6 +39,7 @@ class Place(NamedTuple):
     identity: Identity
     access: Access
     folder: Path
+    tick: Callable[[float], None]
 
     def dial(self, **more: Any) -> Dialer:
         return Dialer(self.plain, **more)
@@ -58,7 +59,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     access = Access(read(FILE, Serving), folder)
     with Store.open(f"sqlite:///{folder}/s.db") as store, serving(store, access=access) as served:
         plain, secure = served.server.places
-        yield Place(plain, secure, identity, access, folder)
+
+        def tick(now: float) -> None:
+            def every() -> None:
+                for each in [*served.server.sessions]:
+                    each.tick(now)
+
+            served.call(every)
+
+        yield Place(plain, secure, identity, access, folder, tick)
 
 
 def signed(place: Place, name: str) -> Identity:
@@ -133,12 +142,33 @@ def test_who_says_nothing_is_sent_away(place: Place) -> None:
     for each, said in zip(silent, bytes_, strict=True):
         each.sendall(said)
     eventually(lambda: place.access.counts.unknown == 3)
-    more = socket.create_connection(place.plain, timeout=10)
-    assert _rest(more) == b""  # it is one too many
     for each in silent:
         _rest(each)
         each.close()
-    more.close()
+    eventually(lambda: not place.access.counts.all)
+
+
+def test_the_oldest_that_says_nothing_makes_room(place: Place) -> None:
+    silent = []
+    for number in range(1, 6):
+        silent.append(socket.create_connection(place.plain, timeout=10))
+        eventually(lambda: place.access.counts.unknown == min(number, 3))  # noqa: B023
+    for each in silent[:2]:
+        each.settimeout(5)
+        assert _rest(each) == b""
+    anna = place.dial(login=("anna", "secret"), mechanism="PLAIN")
+    assert anna.opened()
+    anna.close()
+    for each in silent:
+        each.close()
+    eventually(lambda: not place.access.counts.all)
+
+
+def test_a_tick_sends_away_who_is_about_to_speak_tls(place: Place) -> None:
+    with socket.create_connection(place.secure, timeout=10) as silent:
+        eventually(lambda: place.access.counts.unknown == 1)
+        place.tick(time.monotonic() + 1)  # before the handshake's own time is over
+        _rest(silent)
     eventually(lambda: not place.access.counts.all)
 
 
@@ -157,6 +187,24 @@ def test_one_user_has_so_many_connections_and_not_more(place: Place) -> None:
     assert [each.opened() for each in every[:2]] == [True, True]
     assert every[2].closed() == "amqp:resource-limit-exceeded"
     for each in every:
+        each.close()
+    eventually(lambda: not place.access.counts.all)
+
+
+def test_links_are_ones_own(place: Place) -> None:
+    login = ("anna", "secret")
+    anna = place.dial(login=login, mechanism="PLAIN")
+    receiver = anna.receiver(anna.session(), "pay")
+    assert anna.attached(receiver) == ""
+    others = [
+        place.dial_safely(shown=signed(place, "carla"), mechanism="EXTERNAL"),
+        place.dial(login=login, mechanism="PLAIN", host="elsewhere"),
+    ]
+    for other in others:  # of the same container, with a link of the same name
+        assert other.attached(other.receiver(other.session(), "mine")) == ""
+    assert anna.attached(anna.sender(anna.session(), "pay")) == ""
+    assert not receiver.state & Endpoint.REMOTE_CLOSED
+    for each in (anna, *others):
         each.close()
     eventually(lambda: not place.access.counts.all)
 

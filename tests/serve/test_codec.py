@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -175,3 +176,23 @@ def test_a_decimal_is_kept_as_its_bytes() -> None:
     twice = Described(codec.ULong(1), Described(Symbol("a"), None))  # proton loses count of it
     assert decode(encode([twice, 1])) == [twice, 1]
     assert decode(encode(uuid.UUID(int=5))) == uuid.UUID(int=5)
+
+
+@pytest.mark.parametrize("item", [b"\x40", b"\x41", b"\x43", b"\x45"])
+def test_an_array_of_what_takes_no_bytes_says_no_more_than_it_is_long(item: bytes) -> None:
+    def array(count: int) -> bytes:
+        return b"\xf0" + (5).to_bytes(4) + count.to_bytes(4) + item
+
+    assert len(decode(array(codec.MOST_EMPTY)).items) == codec.MOST_EMPTY
+    with pytest.raises(CodecError, match="9 values in 0 bytes"):
+        decode(array(codec.MOST_EMPTY + 1))
+
+
+@pytest.mark.parametrize(
+    "many", [list, tuple, lambda each: {key: [] for key in range(len(each) // 2)}]
+)
+def test_values_are_counted_wherever_they_are(many: Callable[[list[Any]], Any]) -> None:
+    half = many([[]] * (codec.MOST_VALUES // 4))
+    decode(encode([half, half]))
+    with pytest.raises(CodecError, match="more than 65536 values"):
+        decode(encode([half] * 4))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from proton import Delivery, Message
 from proton.utils import SendException
 
@@ -84,3 +85,50 @@ def test_on_a_full_disk_senders_are_told_and_receivers_go_on(tmp_path: Path) -> 
             receiver.accept()
         connection.close()
         wait_until(lambda: store.queues()[0].messages == 0)
+
+
+def test_a_fault_of_ours_ends_no_step_that_all_depend_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = made_url("sqlite")
+    with Store.open(url) as store, Store.open(url) as elsewhere, serving(store) as served:
+        wait, tick = store.waker.wait, served.server.node.tick
+        left = {"wait": 2, "tick": 2}
+
+        def faulty(name: str, then: Any) -> Any:
+            def step(*given: Any) -> Any:
+                if left[name]:
+                    left[name] -= 1
+                    raise ZeroDivisionError(name)
+                return then(*given)
+
+            return step
+
+        monkeypatch.setattr(store.waker, "wait", faulty("wait", wait))
+        monkeypatch.setattr(served.server.node, "tick", faulty("tick", tick))
+        connection: Any = served.connect()
+        receiver = connection.create_receiver("orders", credit=1)
+        wait_until(lambda: not any(left.values()))
+        elsewhere.send("orders", "from elsewhere")
+        assert receiver.receive(timeout=20).body == "from elsewhere"
+        connection.close()
+    assert {"step=_hear", "step=_tick"} <= set(caplog.text.split())
+
+
+def test_a_fault_in_one_connection_ends_that_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: float) -> None:
+        raise ZeroDivisionError
+
+    with Store.open(made_url("sqlite")) as store, serving(store) as served:
+        first, second = served.connect(), served.connect()
+        (one,) = [
+            each for each in served.server.sessions if each.peer.container == container(first)
+        ]
+        monkeypatch.setattr(one, "tick", broken)
+        wait_until(lambda: len(served.server.sessions) == 1)
+        assert is_accepted(second.create_sender("orders"), b"still here")
+        second.close()
+
+
+def container(connection: Any) -> str:
+    return str(connection.conn.container)

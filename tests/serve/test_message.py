@@ -208,3 +208,19 @@ def test_times_are_read_from_the_usual_annotations() -> None:
     assert message.expiry_of(found, 10.0, delay=6.0) == 6.001
     found.properties["absolute_expiry"] = codec.Timestamp(9_000)
     assert message.expiry_of(found, 10.0) == 0.001
+
+
+def test_a_message_says_so_many_values_and_no_more() -> None:
+    def message_of(*kinds: int, empty: int) -> bytes:
+        values = {0x72: {codec.Symbol("x"): [[]] * empty}, 0x74: {"x": [[]] * empty}}
+        return b"".join(
+            b"\x00\x53" + bytes((kind,)) + encode(values.get(kind, [[]] * empty)) for kind in kinds
+        )
+
+    third = codec.MOST_VALUES // 3 + 1
+    incoming(message_of(0x74, 0x76, empty=third))
+    for kinds in ((0x72, 0x74, 0x76), (0x76, 0x76, 0x76), (0x74, 0x76, 0x76)):
+        with pytest.raises(CodecError, match="more than 65536 values"):
+            incoming(message_of(*kinds, empty=third))
+    with pytest.raises(CodecError, match="more than 65536 sections"):
+        incoming(b"\x00\x53\x75\xa0\x00" * (codec.MOST_VALUES + 1))

@@ -19,6 +19,7 @@ from proton import SASL, Delivery, Endpoint, Message
 from fairlead.cli.app import run as command
 from fairlead.config.serving import load_serving
 from fairlead.serve import users
+from fairlead.serve.limits import network_of
 from fairlead.serve.passwords import Cost
 from fairlead.serve.turns import Turns
 from tests.serve.dialer import Dialer
@@ -164,20 +165,48 @@ def test_it_reads_its_file_again_and_connections_stay(tmp_path: Path) -> None:
     assert running.end() == 0
 
 
-def test_who_tries_passwords_keeps_nobody_waiting_who_is_elsewhere() -> None:
+def order_of_turns(every: list[tuple[str, bool]]) -> list[str]:
+    """The networks in the order of their turns. `every`: a network, and whether the name exists."""
     order: list[str] = []
     turns = Turns()
 
-    async def asks(host: str) -> None:
-        async with turns.turn(host):
-            order.append(host)
+    async def asks(network: str, is_user: bool) -> None:
+        async with turns.turn(network, is_user=is_user):
+            order.append(network)
             await asyncio.sleep(0)
 
     async def main() -> None:
-        await asyncio.gather(*map(asks, [*["flood"] * 5, "anna", "flood", "berta"]))
+        await asyncio.gather(*(asks(*each) for each in every))
 
     asyncio.run(main())
-    assert order == ["flood", "flood", "anna", "berta", *["flood"] * 4]
+    return order
+
+
+@pytest.mark.parametrize("is_user", [False, True])
+def test_who_tries_passwords_keeps_nobody_waiting_who_is_elsewhere(is_user: bool) -> None:
+    every = [(network, is_user) for network in (*["flood"] * 5, "anna", "flood", "berta")]
+    assert order_of_turns(every) == ["flood", "flood", "anna", "berta", *["flood"] * 4]
+
+
+def test_who_is_in_many_networks_keeps_no_user_waiting() -> None:
+    flood = [(f"flood-{number}", False) for number in range(9)]
+    order = order_of_turns([*flood, ("anna", True), ("berta", True)])
+    assert [order.index(name) for name in ("anna", "berta")] == [1, 3]
+    assert sorted(order) == sorted([*(name for name, _ in flood), "anna", "berta"])
+
+
+@pytest.mark.parametrize(
+    ("host", "network"),
+    [
+        ("127.0.1.9", "127.0.1.0/24"),
+        ("::ffff:10.1.2.3", "10.1.2.0/24"),
+        ("2001:db8::1:2:3:4", "2001:db8::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("", ""),
+    ],
+)
+def test_who_has_one_address_has_its_network(host: str, network: str) -> None:
+    assert network_of(host) == network
 
 
 def test_what_cannot_be_served_is_one_line(tmp_path: Path) -> None:

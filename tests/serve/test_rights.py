@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fairlead.config.serving import DEEDS, Limits, Right
 from fairlead.serve.limits import Counts
 from fairlead.serve.rights import MOST_KEPT, Rights
+from fairlead.serve.wire.records import Condition
 
 WORDS = st.text("ab.*", min_size=1, max_size=4)
 NAMES = st.text("ab.", max_size=4)
@@ -58,26 +59,70 @@ def test_what_is_remembered_of_addresses_has_an_end() -> None:
     assert len(found._kept) == 2
 
 
+def test_a_name_that_nothing_has_is_refused_before_it_is_matched() -> None:
+    found = Rights(
+        [Right(user="*", address="shop-*-orders-*-new", may=["send"])], hosts=["*-a-*-b"]
+    )
+    long = "shop-" + "-orders-" * 25_000 + "-orders-x-new"
+    assert not found.may("anna", "", long)
+    assert not found._kept
+    refused = found.refusal("anna", "", "send", long)
+    assert refused is not None
+    assert len(refused.description) < 500
+    assert not found.knows("x" + "-a-" * 25_000 + "-b")
+
+
+class Peer:
+    """One who has not said who it is."""
+
+    def __init__(self, counts: Counts, host: str) -> None:
+        self.counts, self.host, self.why = counts, host, ""
+
+    def comes(self) -> str:
+        why = self.counts.came(self.host, self)
+        return "" if why is None else why.description
+
+    def enters(self, user: str) -> bool:
+        return self.counts.entered(self.host, self, user) is None
+
+    def leaves(self, user: str | None = None) -> None:
+        self.counts.left(self.host, self, user)
+
+    def give_way(self, why: Condition) -> None:
+        self.why = why.description
+        self.leaves()
+
+
 def test_connections_are_counted() -> None:
     counts = Counts(Limits(connections=3, connections_each=2, unknown=2))
-    assert [counts.came() for _ in range(2)] == [None, None]
-    refused = counts.came()
-    assert refused is not None
-    assert refused.description == (
-        "connections that have not said whose they are: found more than 2, allowed: 2"
-    )
-    assert [counts.entered("anna") for _ in range(2)] == [None, None]
-    assert counts.came() is None
-    assert counts.entered("anna") is not None
-    assert counts.came() is not None  # the third is still there
-    counts.left(None)
-    counts.left("anna")
-    assert counts.came() is None
-    assert counts.entered("anna") is None
-    assert (counts.all, counts.unknown, dict(counts.known)) == (2, 0, {"anna": 2})
-    counts.left("anna")
-    counts.left("anna")
+    one, two, three, four = (Peer(counts, f"10.0.{k}.1") for k in range(4))
+    assert (one.comes(), two.comes()) == ("", "")
+    assert (one.enters("anna"), two.enters("anna")) == (True, True)
+    assert three.comes() == ""
+    assert not three.enters("anna")  # it is still there
+    assert four.comes() == ""
+    assert three.why == "connections: found more than 3, allowed: 3"
+    assert four.enters("berta")
+    assert three.comes() == "connections: found more than 3, allowed: 3"
+    assert (counts.all, counts.unknown, dict(counts.known)) == (3, 0, {"anna": 2, "berta": 1})
+    for each, user in ((one, "anna"), (two, "anna"), (four, "berta")):
+        each.leaves(user)
     assert (counts.all, dict(counts.known)) == (0, {})
+
+
+def test_the_oldest_of_the_network_with_most_gives_way() -> None:
+    counts = Counts(Limits(unknown=4))
+    alone = Peer(counts, "10.0.0.1")
+    crowd = [Peer(counts, f"10.9.9.{k}") for k in range(9)]
+    assert {each.comes() for each in (alone, *crowd)} == {""}
+    assert [bool(each.why) for each in crowd] == [True] * 6 + [False] * 3
+    assert crowd[0].why == (
+        "connections that have not said whose they are: found more than 4, allowed: 4"
+    )
+    assert alone.enters("anna")
+    for each in crowd[6:]:
+        each.leaves()
+    assert (counts.unknown, counts.all) == (0, 1)
 
 
 def test_memory_has_an_end() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from fairlead import AsyncStore, AsyncTransaction, Store, Transaction
 from fairlead.errors import MessageError, StaleWorkError, StoreError
+from fairlead.store.aio.waking import Ears, Eyes
 from tests.stores import made_url
 
 WAIT = 60
@@ -568,3 +569,44 @@ def test_a_store_that_is_closed_says_so(url: str) -> None:
         await story(await AsyncStore.open(url))
 
     asyncio.run(told())
+
+
+def test_what_a_stranger_notifies_deafens_no_task() -> None:
+    url = made_url("postgresql")
+
+    async def story(store: AsyncStore) -> list[Any]:
+        await store.send("q", 0)
+        async with await store.take("q") as work:
+            got = await bodies(work)
+        with psycopg.connect(url, autocommit=True) as stranger:
+            (number,) = stranger.execute("SELECT id FROM fairlead.queues").fetchone() or ()
+            for body in (1, 2):
+                reading = asyncio.create_task(store.take("q", wait=WAIT))
+                await asyncio.sleep(0.2)  # so that it waits by now
+                for said in ("x", "-1"):
+                    stranger.execute("SELECT pg_notify(%s, %s)", (f"fairlead_{number}", said))
+                await asyncio.sleep(0.1)
+                await store.send("q", body)
+                async with await reading as work:
+                    got += await bodies(work)
+        return got
+
+    assert tell(url, story) == [0, 1, 2]
+
+
+def test_a_fault_of_the_one_that_listens_is_raised_by_all_that_wait(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(_: Any) -> None:
+        raise ZeroDivisionError("a fault")
+
+    for kind in (Ears, Eyes):
+        monkeypatch.setattr(kind, "_hear", broken)
+
+    async def story(store: AsyncStore) -> list[Any]:
+        await store.set_limits("q", max_failures=5)
+        return await asyncio.gather(
+            *(store.take("q", wait=WAIT) for _ in range(3)), return_exceptions=True
+        )
+
+    assert {type(each) for each in tell(url, story)} == {ZeroDivisionError}

@@ -272,3 +272,33 @@ def test_a_message_that_came_while_its_group_was_settled_is_read(url: str) -> No
         for thread in threads:
             thread.join()
     assert found == {*range(150), *range(1000, 1150)}
+
+
+@pytest.mark.parametrize("said", ["x", "-1", "9" * 7000], ids=["text", "number", "long"])
+def test_what_a_stranger_notifies_deafens_nobody(said: str) -> None:
+    url = made_url("postgresql")
+    got: list[object] = []
+    with Store.open(url) as store, psycopg.connect(url, autocommit=True) as stranger:
+        store.send("q", 0)
+        work = store.take("q")
+        assert work is not None
+        assert [message.body for message in work] == [0]
+        work.accept()
+
+        def take() -> None:
+            for _ in range(2):
+                found = store.take("q", wait=WAIT)
+                assert found is not None
+                got.extend(message.body for message in found)
+                found.accept()
+
+        reading = threading.Thread(target=take)
+        reading.start()
+        (number,) = stranger.execute("SELECT id FROM fairlead.queues").fetchone() or ()
+        for body in (1, 2):
+            time.sleep(0.2)  # so that it waits by now; whether it does makes no difference
+            stranger.execute("SELECT pg_notify(%s, %s)", (f"fairlead_{number}", said))
+            time.sleep(0.1)
+            store.send("q", body)
+        reading.join(WAIT)
+    assert got == [1, 2]

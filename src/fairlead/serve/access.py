@@ -84,6 +84,10 @@ class Access:
         """Whether this is that user's password; takes a tenth of a second or more."""
         return self.users is not None and self.users.check(name, password)
 
+    def has(self, name: str) -> bool:
+        """Whether there is a user of that name; takes no time."""
+        return self.users is not None and self.users.has(name)
+
     def remembers(self, name: str, password: bytes) -> bool:
         """Whether this user was let in by this password before; takes no time."""
         return self.users is not None and self.users.remembers(name, password)

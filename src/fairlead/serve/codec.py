@@ -17,6 +17,13 @@ DEPTH: Final = 32
 NULL, TRUE, FALSE = b"\x40", b"\x41", b"\x42"
 
 
+MOST_VALUES: Final = 65_536
+"""So many values may be in a message: each takes a moment in which nobody else is served, and many
+times the byte that it came as."""
+MOST_EMPTY: Final = 8
+"""So many values without bytes may be in an array, which says them in about as many itself."""
+
+
 class CodecError(ValueError):
     """Bytes that are no value of AMQP."""
 
@@ -194,30 +201,45 @@ def _end_of_plain(raw: bytes, at: int) -> int:
     return end
 
 
-def decode(raw: bytes) -> Any:  # noqa: ANN401 - a value of any type
+class Budget:
+    """How many values may still be found in what belongs together."""
+
+    def __init__(self) -> None:
+        """All of them."""
+        self._left = MOST_VALUES
+
+    def take(self, count: int) -> None:
+        """So many more are found. Raises CodecError where they are too many."""
+        self._left -= count
+        if self._left < 0:
+            raise CodecError(f"found more than {MOST_VALUES} values, allowed: {MOST_VALUES}")
+
+
+def decode(raw: bytes, budget: Budget | None = None) -> Any:  # noqa: ANN401 - a value of any type
     """The one value that these bytes are. Raises CodecError."""
-    value, end = decode_at(raw, 0)
+    value, end = decode_at(raw, 0, budget)
     if end != len(raw):
         raise CodecError(f"found {len(raw) - end} bytes after a value")
     return value
 
 
-def decode_at(raw: bytes, at: int, depth: int = 0) -> tuple[Any, int]:
+def decode_at(raw: bytes, at: int, budget: Budget | None = None, depth: int = 0) -> tuple[Any, int]:
     """The value that begins there, and where it ends. Raises CodecError."""
     if depth > DEPTH:
         raise CodecError("found values too deep in each other")
+    budget = budget or Budget()
     if raw[at : at + 1] == NULL:  # most of what stands in a list of a message
         return None, at + 1
     if at < len(raw) and raw[at] == 0:
         _end_of_plain(raw, at + 1)  # a descriptor has none itself
-        descriptor, at = decode_at(raw, at + 1, depth + 1)
-        value, at = decode_at(raw, at, depth + 1)
+        descriptor, at = decode_at(raw, at + 1, budget, depth + 1)
+        value, at = decode_at(raw, at, budget, depth + 1)
         return Described(descriptor, value), at
     end = _end_of_plain(raw, at)
-    return _value(raw, raw[at], at + 1, end, depth), end
+    return _value(raw, raw[at], at + 1, end, budget, depth), end
 
 
-def _value(raw: bytes, code: int, at: int, end: int, depth: int) -> Any:  # noqa: ANN401
+def _value(raw: bytes, code: int, at: int, end: int, budget: Budget, depth: int) -> Any:  # noqa: ANN401
     if code in _FIXED:
         return _FIXED[code](raw[at:end])
     if code in _VARIABLE:
@@ -231,8 +253,8 @@ def _value(raw: bytes, code: int, at: int, end: int, depth: int) -> Any:  # noqa
     if at > end:
         raise CodecError("found the end inside a value")
     if code in (0xE0, 0xF0):
-        return _array(raw, at, end, count, depth)
-    items = _items(raw, at, end, count, depth)
+        return _array(raw, at, end, count, budget, depth)
+    items = _items(raw, at, end, count, budget, depth)
     if code in (0xC0, 0xD0):
         return items
     if count % 2:
@@ -249,35 +271,35 @@ def _key(key: Any) -> Any:  # noqa: ANN401
     return key
 
 
-def _items(raw: bytes, at: int, end: int, count: int, depth: int) -> list[Any]:
+def _items(raw: bytes, at: int, end: int, count: int, budget: Budget, depth: int) -> list[Any]:
     if count > end - at:
         raise CodecError(f"found {count} values in {end - at} bytes")
+    budget.take(count)
     items = []
     for _ in range(count):
-        value, at = decode_at(raw, at, depth + 1)
+        value, at = decode_at(raw, at, budget, depth + 1)
         items.append(value)
     if at != end:
         raise CodecError("found values whose sizes differ from that of their list")
     return items
 
 
-def _array(raw: bytes, at: int, end: int, count: int, depth: int) -> Array:
+def _array(raw: bytes, at: int, end: int, count: int, budget: Budget, depth: int) -> Array:
     start = at
     descriptors = []
     if at < end and raw[at] == 0:
-        descriptor, at = decode_at(raw, at + 1, depth + 1)
+        descriptor, at = decode_at(raw, at + 1, budget, depth + 1)
         descriptors.append(descriptor)
     if at >= end:
         raise CodecError("found an array without a type")
     code, at = raw[at], at + 1
-    if count > max(end - at, 1) and WIDTHS.get(code >> 4) != 0:
+    if count > max(end - at, MOST_EMPTY):
         raise CodecError(f"found {count} values in {end - at} bytes")
-    if count > 2**16 and WIDTHS.get(code >> 4) == 0:
-        raise CodecError(f"found an array of {count} values without bytes")
+    budget.take(count)
     items = []
     for _ in range(count):
         last = _end_of_item(raw, code, at, end)
-        items.append(_value(raw, code, at, last, depth + 1))
+        items.append(_value(raw, code, at, last, budget, depth + 1))
         at = last
     if at != end:
         raise CodecError("found values whose sizes differ from that of their array")

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections import Counter
+from typing import Final, Protocol
 
 from fairlead.config.serving import Limits
 from fairlead.serve.wire.records import Condition
 
 LIMIT = "amqp:resource-limit-exceeded"
+PREFIX: Final = {4: 24, 6: 64}
+"""Bits of an address that name its network: who has one of its addresses may have them all."""
+
+
+def network_of(host: str) -> str:
+    """The network of an address: who is there has one share, by however many addresses."""
+    try:
+        found = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    found = getattr(found, "ipv4_mapped", None) or found
+    return str(ipaddress.ip_network((found, PREFIX[found.version]), strict=False))
+
+
+class Newcomer(Protocol):
+    """A connection whose peer has not said who it is."""
+
+    def give_way(self, why: Condition) -> None:
+        """End, so that another one has the place. Calls `left`."""
 
 
 class Counts:
@@ -18,6 +39,8 @@ class Counts:
         self.limits = limits or Limits()
         self.unknown = 0
         """Connections whose peer has not said who it is."""
+        self._unknown: dict[str, dict[Newcomer, None]] = {}
+        """The same by network; of each the oldest is first."""
         self.known: Counter[str] = Counter()
         """Connections by user."""
         self.refused: Counter[str] = Counter()
@@ -28,29 +51,47 @@ class Counts:
         """Connections."""
         return self.unknown + self.known.total()
 
-    def came(self) -> Condition | None:
-        """Somebody has connected; counted where that is allowed."""
+    def came(self, host: str, who: Newcomer) -> Condition | None:
+        """Somebody has connected; counted where that is allowed.
+
+        Where too many have not said who they are, the oldest of the network that has most of them
+        gives way: so one that is silent a thousand times keeps nobody out.
+        """
         most = self.limits
-        if self.all >= most.connections:
-            return _exceeded("connections", most.connections)
         if self.unknown >= most.unknown:
-            return _exceeded("connections that have not said whose they are", most.unknown)
+            self._make_room(
+                _exceeded("connections that have not said whose they are", most.unknown)
+            )
+        elif self.all >= most.connections:
+            why = _exceeded("connections", most.connections)
+            if not self.unknown:
+                return why
+            self._make_room(why)
         self.unknown += 1
+        self._unknown.setdefault(network_of(host), {})[who] = None
         return None
 
-    def entered(self, user: str) -> Condition | None:
+    def _make_room(self, why: Condition) -> None:
+        longest = max(self._unknown.values(), key=len)
+        next(iter(longest)).give_way(why)
+
+    def entered(self, host: str, who: Newcomer, user: str) -> Condition | None:
         """One of the unknown has said who it is; it stays unknown where that is too many."""
         most = self.limits.connections_each
         if self.known[user] >= most:
             return _exceeded(f"connections of {user!r}", most)
-        self.unknown -= 1
+        self.left(host, who, None)
         self.known[user] += 1
         return None
 
-    def left(self, user: str | None) -> None:
+    def left(self, host: str, who: Newcomer, user: str | None) -> None:
         """A connection that was counted has ended; None: it had not said whose it is."""
         if user is None:
             self.unknown -= 1
+            line = self._unknown[network_of(host)]
+            del line[who]
+            if not line:
+                del self._unknown[network_of(host)]
             return
         self.known[user] -= 1
         if not self.known[user]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from fairlead.errors import StoreError, UserError
 from fairlead.serve.access import Access
 from fairlead.serve.executor import Executor
+from fairlead.serve.limits import network_of
 from fairlead.serve.node.calls import Call, Leave, Make, Remove, Renew, Resolve, Subscribe, Write
 from fairlead.serve.node.links import LEASE, Peer
 from fairlead.serve.node.node import Node
@@ -29,8 +30,6 @@ THREADS: Final = 4
 """So many calls of the store run at one time; what writes messages, one."""
 LISTEN: Final = 1.0
 """Seconds: so often those that wait for what comes from elsewhere look which queues these are."""
-
-
 UNWANTED: Final = 0.2
 """Seconds until it is looked again for what came, and nobody wants now."""
 
@@ -87,8 +86,8 @@ class Server:
             server = await loop.create_server(begin, each.host, each.port)
             self._sockets.append(server)
             self.places += [found.getsockname()[:2] for found in server.sockets]
-        self.keep(self._time())
-        self.keep(self._hear())
+        self.keep(self._for_ever(self._tick))
+        self.keep(self._for_ever(self._hear))
 
     async def stop(self, grace: float) -> None:
         """Take no new work, let what is under way end for so many seconds, and give back the rest.
@@ -149,34 +148,46 @@ class Server:
             self._changed.set()
         self.moved()
 
-    async def _time(self) -> None:
+    async def _for_ever(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Do a step again and again; after a fault of ours, too: all peers depend on the next."""
         while True:
-            now = time.time()
-            again = self.node.tick(now)
-            for session in [*self.sessions]:
+            try:
+                await step()
+            except Exception:
+                LOGGER.exception("event=failed step=%s again_in=%g", step.__name__, LISTEN)
+                await asyncio.sleep(LISTEN)
+
+    async def _tick(self) -> None:
+        """Do what is due, and wait until the next."""
+        now = time.time()
+        again = self.node.tick(now)
+        for session in [*self.sessions]:
+            try:
                 session.tick(time.monotonic())
-            self.moved()
-            await asyncio.sleep(max(again - now, 0.01))
+            except Exception:  # the others are ticked all the same
+                LOGGER.exception("event=failed step=tick of=session")
+                session.abort()
+        self.moved()
+        await asyncio.sleep(max(again - now, 0.01))
 
     async def _hear(self) -> None:
-        """Hear what comes from elsewhere, or becomes due, for queues with receivers."""
-        while True:
-            queues = self.node.wanted
-            if not queues:
-                self._changed.clear()
-                await self._changed.wait()
-                continue
-            run = asyncio.get_running_loop().run_in_executor
-            try:
-                heard = await run(self._listener, self._store.waker.wait, queues, LISTEN)
-            except StoreError:
-                await asyncio.sleep(LISTEN)
-                continue
-            if heard:
-                self.node.arrived(queues)
-                self.moved()
-                # what is there and nobody wants is heard of again at once
-                await asyncio.sleep(0.001 if self.node.wants else UNWANTED)
+        """Hear once what comes from elsewhere, or becomes due, for queues with receivers."""
+        queues = self.node.wanted
+        if not queues:
+            self._changed.clear()
+            await self._changed.wait()
+            return
+        run = asyncio.get_running_loop().run_in_executor
+        try:
+            heard = await run(self._listener, self._store.waker.wait, queues, LISTEN)
+        except StoreError:
+            await asyncio.sleep(LISTEN)
+            return
+        if heard:
+            self.node.arrived(queues)
+            self.moved()
+            # what is there and nobody wants is heard of again at once
+            await asyncio.sleep(0.001 if self.node.wants else UNWANTED)
 
     def keep(self, work: Any) -> None:  # noqa: ANN401 - a coroutine
         """Let something go on until the server stops."""
@@ -205,10 +216,18 @@ class Server:
         """Somebody has connected."""
         self.sessions.add(session)
 
-    async def check(self, host: str, name: str, password: bytes) -> bool:
-        """Whether this is that user's password, of whom who is at that host says it."""
+    async def check(
+        self, host: str, name: str, password: bytes, wanted: Callable[[], bool]
+    ) -> bool | None:
+        """Whether this is that user's password, of whom who is at that host says it.
+
+        `wanted`: whether anybody still wants to know; None: nobody does.
+        """
         run = asyncio.get_running_loop().run_in_executor
-        async with self._turns.turn(host):
+        is_user = self.access.has(name)
+        async with self._turns.turn(network_of(host), is_user=is_user):
+            if not wanted():
+                return None
             return await run(self._checker, self.access.check, name, password)
 
     def entered(self, session: Session, user: str) -> tuple[Connection, Peer]:

@@ -94,6 +94,8 @@ def sections(raw: bytes) -> list[Section]:
             _check_order(kind, last)
         end = _end_of(raw, value)
         found.append(_new(Section, (kind, at, value, end)))
+        if len(found) > codec.MOST_VALUES:
+            raise CodecError(f"found more than {codec.MOST_VALUES} sections of a message")
         at, last = end, kind
     if not found:
         raise CodecError("found no section of a message")
@@ -128,6 +130,7 @@ def _check_order(kind: int, last: int) -> None:
 
 def incoming(raw: bytes) -> Incoming:
     """Read a message. Raises CodecError."""
+    budget = codec.Budget()
     found = Incoming(_NOTHING, {}, {}, {})
     body: list[Section] = []
     cut: Section | None = None
@@ -140,21 +143,21 @@ def incoming(raw: bytes) -> Incoming:
         elif raw[each[2]] == EMPTY and kind in LISTS:
             continue
         elif kind == HEADER:
-            _read_header(found, _list_of(raw, each))
+            _read_header(found, _list_of(raw, each, budget))
         elif kind == ANNOTATIONS:
-            found.annotations = _map_of(raw, each)
+            found.annotations = _map_of(raw, each, budget)
         elif kind == PROPERTIES:
-            values = _list_of(raw, each)
+            values = _list_of(raw, each, budget)
             named = zip(PROPERTY_NAMES, values, strict=False)
             found.properties = {name: value for name, value in named if value is not None}
         elif kind == APPLICATION_PROPERTIES:
-            found.application_properties = _map_of(raw, each)
+            found.application_properties = _map_of(raw, each, budget)
     kept = raw
     if cut is not None:
         size = cut.end - cut.start
         kept = raw[: cut.start] + raw[cut.end :]
         body = [_moved(each, size) for each in body]  # it stands before them
-    found.body = _body(kept, body)
+    found.body = _body(kept, body, budget)
     return found
 
 
@@ -171,15 +174,15 @@ def _read_header(found: Incoming, fields: list[Any]) -> None:
         found.ttl = int(ttl)
 
 
-def _list_of(raw: bytes, section: Section) -> list[Any]:
-    found = codec.decode(raw[section.value : section.end])
+def _list_of(raw: bytes, section: Section, budget: codec.Budget | None = None) -> list[Any]:
+    found = codec.decode(raw[section.value : section.end], budget)
     if not isinstance(found, list):
         raise CodecError("found a section that is no list, where one must be")
     return found
 
 
-def _map_of(raw: bytes, section: Section) -> dict[Any, Any]:
-    found = codec.decode(raw[section.value : section.end])
+def _map_of(raw: bytes, section: Section, budget: codec.Budget) -> dict[Any, Any]:
+    found = codec.decode(raw[section.value : section.end], budget)
     if not isinstance(found, dict):
         raise CodecError("found a section that is no map, where one must be")
     return found
@@ -190,7 +193,7 @@ def _map_of(raw: bytes, section: Section) -> dict[Any, Any]:
 _NOTHING: Final = Envelope(b"", BYTES, b"")
 
 
-def _body(raw: bytes, parts: list[Section]) -> Envelope:
+def _body(raw: bytes, parts: list[Section], budget: codec.Budget) -> Envelope:
     """The body: in its place, where it is bytes or a text; else what it says, as JSON."""
     if not parts:  # no message of the standard, but proton sends None so
         return Envelope(raw, JSON, b"null")
@@ -204,7 +207,7 @@ def _body(raw: bytes, parts: list[Section]) -> Envelope:
         if kind == TEXT:
             codec.decode(raw[first.value : first.end])  # a text that UTF-8 can read
         return Envelope(raw, kind, (start, first.end - start))
-    values = [codec.decode(raw[each.value : each.end]) for each in parts]
+    values = [codec.decode(raw[each.value : each.end], budget) for each in parts]
     if first.kind == DATA:
         return Envelope(raw, BYTES, b"".join(values))
     if first.kind == VALUE:

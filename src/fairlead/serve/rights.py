@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from fairlead.balance.objects import MAX_NAME, repr_of
 from fairlead.config.serving import DEEDS, Deed, Right, Serving
+from fairlead.config.wildcards import wildcard
 from fairlead.serve.node.calls import TEMPORARY
 from fairlead.serve.wire.records import Condition, Link
 
@@ -24,10 +25,10 @@ class Rights:
         """Without rights everybody may do everything; without hosts there is any."""
         self._open = not rights
         self._rights = [
-            (_pattern(each.user), _pattern(each.host), _pattern(each.address), frozenset(each.may))
+            (wildcard(each.user), wildcard(each.host), wildcard(each.address), frozenset(each.may))
             for each in rights
         ]
-        self._hosts = [_pattern(each) for each in hosts]
+        self._hosts = [wildcard(each) for each in hosts]
         self._kept: dict[Asked, frozenset[Deed]] = {}
 
     def become(self, other: Rights) -> None:
@@ -42,13 +43,17 @@ class Rights:
 
     def knows(self, host: str) -> bool:
         """Whether there is such a virtual host."""
-        return not self._hosts or any(each.fullmatch(host) for each in self._hosts)
+        if len(host) > MAX_NAME:
+            return False
+        return not self._hosts or any(each.match(host) for each in self._hosts)
 
     def may(self, user: str, host: str, address: str) -> frozenset[Deed]:
         """All that a user may do there."""
         if self._open or address.startswith(TEMPORARY):  # who knows it, was told it
             return frozenset(DEEDS)
         asked = user, host, address
+        if len(address) > MAX_NAME:  # nothing is named so
+            return frozenset()
         found = self._kept.get(asked)
         if found is None:
             if len(self._kept) >= MOST_KEPT:  # addresses are what peers say
@@ -60,7 +65,8 @@ class Rights:
         """Why a user may not do this there, if so."""
         if deed in self.may(user, host, address):
             return None
-        return Condition(UNAUTHORIZED, f"{address}: {user} may not {deed}")
+        shown = address if len(address) <= MAX_NAME else repr_of(address)
+        return Condition(UNAUTHORIZED, f"{shown}: {user} may not {deed}")
 
     def refusal_of_link(self, user: str, host: str, link: Link) -> Condition | None:
         """Why a user may not attach a link, if so.
@@ -82,7 +88,7 @@ class Rights:
         if self._open:
             return None
         for of, at, _, granted in self._rights:
-            if "take" in granted and of.fullmatch(user) and at.fullmatch(host):
+            if "take" in granted and of.match(user) and at.match(host):
                 return None
         return Condition(UNAUTHORIZED, f"a temporary queue: {user} may not take from anything")
 
@@ -91,23 +97,18 @@ class Rights:
         if self.knows(host):
             return None
         return Condition(
-            NOT_FOUND, f"hostname: found {host!r}, allowed: a virtual host that is here"
+            NOT_FOUND, f"hostname: found {repr_of(host)}, allowed: a virtual host that is here"
         )
 
     def _found(self, asked: Asked) -> frozenset[Deed]:
         deeds: set[Deed] = set()
         for *patterns, granted in self._rights:
-            if all(each.fullmatch(name) for each, name in zip(patterns, asked, strict=True)):
+            if all(each.match(name) for each, name in zip(patterns, asked, strict=True)):
                 deeds |= granted
         return frozenset(deeds)
 
 
 def named_by(patterns: Iterable[str]) -> Callable[[str], bool]:
     """Whether a name is meant by one of these patterns."""
-    compiled = [_pattern(each) for each in patterns]
-    return lambda name: any(each.fullmatch(name) for each in compiled)
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    """`*` stands for any characters, everything else for itself."""
-    return re.compile(".*".join(re.escape(each) for each in text.split("*")), re.DOTALL)
+    compiled = [wildcard(each) for each in patterns]
+    return lambda name: any(each.match(name) for each in compiled)

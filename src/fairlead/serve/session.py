@@ -35,6 +35,8 @@ class Session(asyncio.Protocol):
         self._server = server
         self._tls = tls
         self._transport: Any = None
+        self._host = ""
+        """The peer's address; "": it had hung up by the time that it was looked at."""
         self._sasl: Sasl | None = None
         self.wire: Connection | None = None
         self.peer: Peer | None = None
@@ -57,7 +59,8 @@ class Session(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
         access = self._server.access
-        why = access.counts.came()
+        self._host = str((transport.get_extra_info("peername") or [""])[0])
+        why = access.counts.came(self._host, self)
         if why is not None:
             self._refused(why)
             self._transport.abort()
@@ -94,7 +97,7 @@ class Session(asyncio.Protocol):
             return
         self._ended = True
         if self._counted:
-            self._server.access.counts.left(self._user)
+            self._server.access.counts.left(self._host, self, self._user)
         self._server.left(self)
         self._server.paused.discard(self)
         if self.wire is not None:
@@ -141,13 +144,16 @@ class Session(asyncio.Protocol):
             self._refused(Condition("tls", str(error)))
             self.connection_lost(None)
             return
+        if self._transport is None or self._ended:  # it was sent away, or hung up, meanwhile
+            self.connection_lost(None)
+            return
         self._begin()
 
     def _begin(self) -> None:
         transport = self._transport
         transport.set_write_buffer_limits(high=HIGH)
         self._sasl = self._server.access.sasl(
-            transport.get_extra_info("peername")[0],
+            self._host,
             transport.get_extra_info("peercert"),
             secure=self._tls is not None,
         )
@@ -176,8 +182,9 @@ class Session(asyncio.Protocol):
     async def _check(self, login: Login) -> None:
         found: bool | None = None
         try:
-            host = (self._transport.get_extra_info("peername") or [""])[0]
-            found = await self._server.check(host, login.name, login.password)
+            found = await self._server.check(
+                *(self._host, login.name, login.password), lambda: not self._ended
+            )
         except Exception:
             LOGGER.exception("event=failed call=Login")
         if self._sasl is not None and not self._ended:
@@ -187,7 +194,7 @@ class Session(asyncio.Protocol):
     def _entered(self, entered: Entered) -> None:
         self._sasl = None
         self._user = entered.user
-        why = self._server.access.counts.entered(entered.user)
+        why = self._server.access.counts.entered(self._host, self, entered.user)
         if why is not None:
             self._user = None  # it still counts as one of those that are unknown
         self.wire, self.peer = self._server.entered(self, entered.user)
@@ -254,6 +261,8 @@ class Session(asyncio.Protocol):
 
     def _hang_up(self) -> None:
         """Close the connection once the peer has read the rest, which it is to do in time."""
+        if self._transport is None:
+            return
         self._transport.close()
         if self._abort_at is None:
             self._abort_at = time.monotonic() + self._server.access.introduction
@@ -279,6 +288,18 @@ class Session(asyncio.Protocol):
         elif self._sasl is not None:
             self._step(self._sasl.late())
         else:  # TLS is not spoken yet
+            self._refused(LATE)
+            self.abort()
+
+    def give_way(self, why: Condition) -> None:
+        """End at once, so that another one has the place."""
+        self._refused(why)
+        self.abort()
+        self.connection_lost(None)
+
+    def abort(self) -> None:
+        """Let go of the peer, whatever it was about to say."""
+        if self._transport is not None:
             self._transport.abort()
 
     def end(self) -> None:

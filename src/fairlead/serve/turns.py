@@ -1,4 +1,4 @@
-"""Turns: whoever asks for what takes long waits behind one of each other host, and no more."""
+"""Turns: whoever asks for what takes long waits behind one of each other network, and no more."""
 
 from __future__ import annotations
 
@@ -8,25 +8,32 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+Line = dict[str, deque[asyncio.Future[None]]]
+"""Those who wait, by network; the first network is the next one."""
+
 
 class Turns:
-    """One at a time; of those who wait, the hosts take turns.
+    """One at a time; of those who wait, the networks take turns.
 
-    So whoever tries passwords by the thousand keeps nobody waiting who is elsewhere.
+    So whoever tries passwords by the thousand keeps nobody waiting who is elsewhere. Every second
+    turn is for names that there are: who comes from many networks has to know them, too.
     """
 
     def __init__(self) -> None:
         """Nobody waits."""
         self._is_taken = False
-        self._waiting: Final[dict[str, deque[asyncio.Future[None]]]] = {}
-        """By host; the first host is the next one."""
+        self._strangers: Final[Line] = {}
+        self._users: Final[Line] = {}
+        self._is_users = True
+        """Whether the next turn is for a name that there is, if one waits."""
 
     @asynccontextmanager
-    async def turn(self, host: str) -> AsyncIterator[None]:
-        """Wait for one's turn; it ends with the block."""
+    async def turn(self, network: str, *, is_user: bool) -> AsyncIterator[None]:
+        """Wait for one's turn; it ends with the block. `is_user`: whether there is such a name."""
         if self._is_taken:
             mine = asyncio.get_running_loop().create_future()
-            self._waiting.setdefault(host, deque()).append(mine)
+            line = self._users if is_user else self._strangers
+            line.setdefault(network, deque()).append(mine)
             await mine
         self._is_taken = True
         try:
@@ -36,12 +43,15 @@ class Turns:
 
     def _next(self) -> bool:
         """Let the next one go on; whether there is one."""
-        while self._waiting:
-            host = next(iter(self._waiting))
-            queue = self._waiting.pop(host)
+        while self._users or self._strangers:
+            line = self._users if self._is_users or not self._strangers else self._strangers
+            line = line or self._strangers
+            self._is_users = line is self._strangers
+            network = next(iter(line))
+            queue = line.pop(network)
             first = queue.popleft()
             if queue:
-                self._waiting[host] = queue  # behind the other hosts
+                line[network] = queue  # behind the other networks
             if not first.done():
                 first.set_result(None)
                 return True

@@ -116,6 +116,10 @@ class UserFile:
                 self._right[name] = users.every[name], self._digest(password)
         return right
 
+    def has(self, name: str) -> bool:
+        """Whether there is a user of that name now; takes no time."""
+        return name in self._current().every
+
     def remembers(self, name: str, password: bytes) -> bool:
         """Whether this user was let in by this password before; takes no time.
 

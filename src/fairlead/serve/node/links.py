@@ -112,8 +112,8 @@ class Links(ABC):
         self._submit = self._units.submit
         self._desks: dict[str, Desk] = {}
         self._open: dict[int, Peer] = {}
-        self._names: dict[tuple[str, str, bool], tuple[Peer, Link]] = {}
-        """Links by their container, name and direction: there is one of each."""
+        self._names: dict[tuple[str, ...], tuple[Peer, Link]] = {}
+        """Links by what `_key_of` says: there is one of each."""
         self._subscribers = Subscribers(self._ask, self._submit)
         self._awaiting = Awaiting(self._ask)
         self._temporary = TemporaryQueues(self._ask, self._submit)
@@ -194,7 +194,7 @@ class Links(ABC):
         return partial(self._rights.refusal, peer.user, peer.host, "send")
 
     def _steal(self, peer: Peer, link: Link) -> None:
-        key = (peer.container or f"-{id(peer)}", link.name, link.sends)
+        key = _key_of(peer, link)
         before = self._names.get(key)
         if before is not None:
             self._end_link(*before, Condition(STOLEN, "another connection has attached the link"))
@@ -335,7 +335,7 @@ class Links(ABC):
         peer.waiting.discard(link.number)
         peer.flows.pop(link.number, None)
         found = peer.links.pop(link.number, None)
-        key = (peer.container or f"-{id(peer)}", link.name, link.sends)
+        key = _key_of(peer, link)
         if self._names.get(key) == (peer, link):
             del self._names[key]
         if isinstance(found, Coordinator | BrowserLink):
@@ -397,3 +397,9 @@ class Links(ABC):
             self._units.take(call)
         else:
             self._calls.append(call)
+
+
+def _key_of(peer: Peer, link: Link) -> tuple[str, ...]:
+    """Whose link it is: a user's, at a virtual host, of a container, by its name and direction."""
+    container = peer.container or f"-{id(peer)}"
+    return peer.user, peer.host, container, link.name, "sends" if link.sends else ""

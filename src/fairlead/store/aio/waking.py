@@ -153,11 +153,12 @@ class LoopWaker(ABC):
         try:
             while self._waiting:
                 await self._hear()
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - each that waits raises it
             for line in self._waiting.values():
                 for each in line:
                     if not each.done():
-                        each.set_exception(type(error)(str(error)))
+                        lost = isinstance(error, StoreError)
+                        each.set_exception(type(error)(str(error)) if lost else error)
 
     def _look_later(self, queue: int, seconds: float, *, surely: bool = False) -> None:
         """Look whether work is still there, and wake one who waits if it is.

@@ -145,9 +145,12 @@ class SessionLocks:
         return [self._meaning(each) for each in database.connection.notifies(timeout=0)]
 
     def _meaning(self, said: Any) -> tuple[int, bool]:  # noqa: ANN401 - the driver's
-        """The queue for which something has arrived, and whether this process is meant."""
+        """The queue for which something has arrived, and whether this process is meant.
+
+        Every login of the server may notify: what no sender says means somebody else.
+        """
         queue = int(said.channel.removeprefix(CHANNEL))
-        return queue, not said.payload or int(said.payload) in self._ids
+        return queue, not said.payload or said.payload in map(str, self._ids)
 
     def close(self) -> None:
         if self._database is not None:

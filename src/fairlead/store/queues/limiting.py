@@ -8,13 +8,13 @@ is held up in one lane is passed over as a whole.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Final, NamedTuple
 
 from fairlead.balance.times import seconds
+from fairlead.config.wildcards import wildcard
 from fairlead.store.database.port import Database
 
 QUEUE, TENANT, GROUP = "queue", "tenant", "group"
@@ -90,14 +90,10 @@ def lane_of(limits: Sequence[Limit], group: str | None) -> str | None:
 
 def matches(pattern: str, name: str) -> bool:
     """Whether a name is meant by a pattern: `*` stands for any characters, `?` for one."""
-    return _compiled(pattern).fullmatch(name) is not None
+    return _compiled(pattern).match(name) is not None
 
 
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    parts = (re.escape(each) for each in re.split(r"([*?])", pattern))
-    known = {r"\*": ".*", r"\?": "."}
-    return re.compile("".join(known.get(each, each) for each in parts), re.DOTALL)
+_compiled = cache(partial(wildcard, one=True))
 
 
 class Gate:
