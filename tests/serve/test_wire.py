@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -290,3 +292,33 @@ def test_a_peer_that_is_silent_is_gone() -> None:
     peer.pump(Server(peer))
     assert peer.server.tick(1000.0) is not None
     assert peer.server.tick(1030.0) is not None or peer.server.over
+
+
+GROWTH = """
+from fairlead.serve.wire.connection import Connection, Settings
+from tests.serve.raw import attaching, beginning, opening
+
+def pages():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1])
+
+def connect(times):
+    for _ in range(times):
+        wire = Connection(Settings())
+        wire.feed(opening() + beginning() + attaching(0, "orders") + bytes((255,)) * 30)
+        wire.output()
+        wire.end_of_input()
+        wire.free()
+
+connect(500)
+before = pages()
+connect(4000)
+print(pages() - before)
+"""
+
+
+def test_connections_that_are_gone_leave_nothing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", GROWTH], check=True, stdout=subprocess.PIPE, text=True
+    )
+    assert int(done.stdout) < 500  # pages of 4 kB: less than half a page for each

@@ -99,7 +99,8 @@ class Engine:
         for known in [*self._by_number.values()]:
             self._forget(known)
         LIB.pn_transport_unbind(self._transport)
-        LIB.pn_connection_release(self._connection)
+        LIB.pn_connection_release(self._connection)  # of its links and sessions
+        LIB.pn_decref(self._connection)
         LIB.pn_collector_free(self._collector)
         LIB.pn_decref(self._transport)
         self._transport = self._connection = self._collector = None
