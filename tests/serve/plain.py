@@ -32,6 +32,7 @@ class PlainWire:
         self.pending = 0
         self.held = 0
         self.full = False
+        self.most_held = 2**20
         self.said: list[tuple[int, r.Outcome]] = []
         self.credits: dict[int, int] = defaultdict(int)
         self.refused: dict[int, r.Condition] = {}

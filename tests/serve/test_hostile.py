@@ -16,7 +16,7 @@ from fairlead.balance.refusal import read
 from fairlead.config.serving import Serving
 from fairlead.serve import session
 from fairlead.serve.access import Access
-from fairlead.serve.codec import Described, UInt, ULong
+from fairlead.serve.codec import Described, Symbol, UByte, UInt, ULong
 from fairlead.serve.node.node import Node
 from fairlead.serve.sasl import AMQP
 from fairlead.serve.wire import records as r
@@ -267,6 +267,32 @@ def test_who_does_not_settle_gets_no_more_than_is_held_for_it(
 
 
 # -------- bytes that are nearly right
+
+
+def test_who_only_looks_and_does_not_read_is_held_little(store: Store, served: Served) -> None:
+    for n in range(20):
+        store.send("shown", "x" * 50_000, group=f"g{n}")
+    peer = Raw(served.server.places[0], buffer=4096)
+    copies = Described(ULong(raw.SOURCE), ["shown", *[None] * 5, Symbol("copy")])
+    target = Described(ULong(raw.TARGET), ["here"])
+    peer.say(STARTED)
+    for n in range(9):
+        head = [f"l-{n}", UInt(n), True, UByte(1), None, copies, target]
+        peer.say(frame(raw.ATTACH, *head), flowing(n, 0))
+    eventually(lambda: any(each.wire.held for each in served.server.sessions))
+    time.sleep(0.2)
+    (session_,) = served.server.sessions
+    assert session_.wire is not None
+    assert session_.wire.held < 350_000  # a quarter of `memory`, and a message or two
+    shown = dict.fromkeys(range(9), 0)
+    for n in shown:
+        peer.say(flowing(n, 100))
+    while not all(shown.values()):
+        heard = peer.hear()
+        assert heard is not None
+        if heard[0] == raw.TRANSFER:
+            shown[int(heard[1][0])] += 1
+    peer.close()
 
 
 def conversation() -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairlead.errors import MessageError, StoreError, UserError
 from fairlead.serve import message as messages
-from fairlead.serve.node.browsing import MOST, ROOM
+from fairlead.serve.node.browsing import MOST
 from fairlead.serve.node.calls import (
     ANY,
     CLUSTER,
@@ -67,7 +67,7 @@ class Executor:
         if isinstance(call, Renew):
             return self._renew(call)
         if isinstance(call, Browse):
-            return store.peek(call.name, most=MOST, groups=MOST, room=ROOM)
+            return store.peek(call.name, most=MOST, groups=MOST, room=call.room)
         if isinstance(call, Ask):
             return store.deliveries(call.numbers)
         return self._of_link(call)

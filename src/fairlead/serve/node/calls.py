@@ -191,6 +191,8 @@ class Browse(Struct, eq=False):
 
     name: str
     owner: Any
+    room: int = 0
+    """Bytes, about, after which no more are looked for."""
 
 
 Call = (

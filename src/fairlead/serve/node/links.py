@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from fairlead.errors import MessageError
 from fairlead.serve.node.awaiting import Awaiting
-from fairlead.serve.node.browsing import BrowserLink
+from fairlead.serve.node.browsing import ROOM, BrowserLink
 from fairlead.serve.node.calls import (
     ANY,
     CLUSTER,
@@ -77,6 +79,9 @@ class Peer(Struct, eq=False):
     """Links of which is still to be found out what they are for."""
     flows: dict[int, Flowed] = {}
     """What such links said of their credit meanwhile."""
+    browses: deque[Browse] = msgspec.field(default_factory=deque)
+    """What its links that only look are still to be shown: it is looked for one by one."""
+    looking: bool = False
 
 
 class Links(ABC):
@@ -161,8 +166,11 @@ class Links(ABC):
             self._sends(peer, link, None, ANY)
             return
         self._asks(peer, link)
-        looks = link.sends and link.source.copies
-        self._calls.append((Browse if looks else Resolve)(address, (peer, link)))
+        if link.sends and link.source.copies:
+            peer.browses.append(Browse(address, (peer, link)))
+            self._browse_next(peer)
+        else:
+            self._calls.append(Resolve(address, (peer, link)))
 
     def _refusal(self, link: Link) -> Condition | None:
         if self.stopped:
@@ -245,12 +253,25 @@ class Links(ABC):
 
     def _browses(self, call: Browse, found: Any, error: Exception | None) -> None:  # noqa: ANN401
         peer, link = call.owner
+        peer.looking = False
         if not self._answered(peer, link, error):
+            self._browse_next(peer)
             return
         peer.wire.attach(link)
         browser = peer.links[link.number] = BrowserLink(peer.wire, link, found)
         if (flowed := peer.flows.pop(link.number, None)) is not None:
             browser.flow(flowed.credit, drain=flowed.drain, now=self._now)
+        self._browse_next(peer)
+
+    def _browse_next(self, peer: Peer) -> None:
+        """Look for what the next link of a peer is to be shown, once the peer has taken enough."""
+        most = min(ROOM, peer.wire.most_held)
+        while peer.browses and not peer.looking and peer.wire.held + most <= peer.wire.most_held:
+            call = peer.browses.popleft()
+            if call.owner[1].number in peer.waiting:
+                call.room = most
+                peer.looking = True
+                self._calls.append(call)
 
     def _sends(
         self, peer: Peer, link: Link, to: str | None, kind: str, said: Said | None = None
@@ -363,6 +384,7 @@ class Links(ABC):
                 desk.look()
             elif isinstance(each, BrowserLink):
                 each.serve(self._now)
+        self._browse_next(peer)
 
     def _forget(self, queue: str) -> None:
         """A queue that nobody receives from any more."""
@@ -378,6 +400,7 @@ class Links(ABC):
         self._detached(peer, link, closed=True, orderly=True)
 
     def _gone(self, peer: Peer, *, orderly: bool) -> None:
+        peer.browses.clear()
         for each in [*peer.links.values()]:
             self._detached(peer, each.link, closed=False, orderly=orderly)
         self._open.pop(id(peer), None)

@@ -97,6 +97,7 @@ class Node(Links):
                 self._flowed(peer, event)
             else:
                 self._other(peer, event)
+        self._browse_next(peer)
 
     def done(self, call: Call, result: Any, error: Exception | None, now: float) -> None:  # noqa: ANN401
         """What the store said to a call."""

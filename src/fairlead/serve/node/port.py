@@ -19,6 +19,10 @@ class Wire(Protocol):
     def full(self) -> bool:
         """Whether the peer is to be sent no more messages for now."""
 
+    @property
+    def most_held(self) -> int:
+        """So many bytes may be held for the peer to take, at one time."""
+
     def open(self) -> None:
         """Answer the peer's opening."""
 

@@ -118,6 +118,11 @@ class Engine:
         """Whether the peer is to be sent no more messages for now: it does not read or settle."""
         return self.blocked or self._given > self._settings.most_given
 
+    @property
+    def most_held(self) -> int:
+        """So many bytes may be held for the peer to take, at one time."""
+        return self._settings.most_given
+
     def feed(self, data: bytes) -> list[r.Event]:
         """What has come; what happened by that."""
         at = 0
