@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 from proton import Condition, Delivery, Endpoint, Message, symbol
 
+from fairlead.serve import codec
+from fairlead.serve.sasl import AMQP
+from fairlead.serve.wire import connection
 from fairlead.serve.wire import records as r
+from tests.serve import raw
 from tests.serve.peer import Peer
 
 
@@ -292,6 +296,24 @@ def test_a_peer_that_is_silent_is_gone() -> None:
     peer.pump(Server(peer))
     assert peer.server.tick(1000.0) is not None
     assert peer.server.tick(1030.0) is not None or peer.server.over
+
+
+@pytest.mark.parametrize(("asked", "kept"), [(1, False), (499, False), (500, True), (0, True)])
+def test_a_peer_hears_of_us_as_often_as_it_asks_or_is_told(asked: int, kept: bool) -> None:
+    wire = connection.Connection(connection.Settings())
+    fields = ["peer", "shop", None, None, codec.UInt(asked)]
+    events = wire.feed(AMQP + raw.frame(raw.OPEN, *fields))
+    assert bool(of(r.Opened, events)) == kept
+    said = wire.output()
+    assert (b"idle-time-out: found" in said) != kept
+    if kept and asked:
+        wire.open()
+        wire.output()
+        again = wire.tick(100.0)
+        assert again is not None
+        assert again <= 100.25
+        wire.tick(again)
+        assert wire.output() == b"\x00\x00\x00\x08\x02\x00\x00\x00"  # a frame that says nothing
 
 
 GROWTH = """

@@ -22,6 +22,7 @@ from fairlead.serve.rights import Rights, named_by
 from fairlead.serve.session import Session
 from fairlead.serve.turns import Turns
 from fairlead.serve.wire.connection import Connection
+from fairlead.serve.wire.known import LEAST_IDLE
 from fairlead.serve.wire.records import Traffic
 from fairlead.store.store import Store
 
@@ -30,6 +31,8 @@ THREADS: Final = 4
 """So many calls of the store run at one time; what writes messages, one."""
 LISTEN: Final = 1.0
 """Seconds: so often those that wait for what comes from elsewhere look which queues these are."""
+SOON: Final = LEAST_IDLE / 2000
+"""Seconds between two looks at what peers are to hear."""
 UNWANTED: Final = 0.2
 """Seconds until it is looked again for what came, and nobody wants now."""
 
@@ -159,16 +162,18 @@ class Server:
 
     async def _tick(self) -> None:
         """Do what is due, and wait until the next."""
-        now = time.time()
-        again = self.node.tick(now)
+        now, clock = time.time(), time.monotonic()
+        left = self.node.tick(now) - now
         for session in [*self.sessions]:
             try:
-                session.tick(time.monotonic())
+                again = session.tick(clock)
             except Exception:  # the others are ticked all the same
                 LOGGER.exception("event=failed step=tick of=session")
                 session.abort()
+            else:
+                left = left if again is None else min(left, max(again - clock, SOON))
         self.moved()
-        await asyncio.sleep(max(again - now, 0.01))
+        await asyncio.sleep(max(left, 0.01))
 
     async def _hear(self) -> None:
         """Hear once what comes from elsewhere, or becomes due, for queues with receivers."""

@@ -267,10 +267,10 @@ class Session(asyncio.Protocol):
         if self._abort_at is None:
             self._abort_at = time.monotonic() + self._server.access.introduction
 
-    def tick(self, now: float) -> None:
-        """Time passes."""
+    def tick(self, now: float) -> float | None:
+        """Time passes; when this is to be called again for the peer's sake, None: whenever."""
         if self._ended:
-            return
+            return None
         if self._abort_at is not None:
             if now >= self._abort_at:
                 self._transport.abort()
@@ -278,8 +278,10 @@ class Session(asyncio.Protocol):
             self._until = None
             self._late()
         elif self.wire is not None:
-            self.wire.tick(now)
+            again = self.wire.tick(now)
             self.flush()
+            return again
+        return None
 
     def _late(self) -> None:
         if self.wire is not None:

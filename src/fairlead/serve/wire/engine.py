@@ -11,7 +11,16 @@ from typing import Any
 
 from fairlead.serve.wire import records as r
 from fairlead.serve.wire.deliveries import outcome_of
-from fairlead.serve.wire.known import CHUNK, LIMIT, Known, Settings, condition_of, terminus_of
+from fairlead.serve.wire.known import (
+    CHUNK,
+    INVALID,
+    LEAST_IDLE,
+    LIMIT,
+    Known,
+    Settings,
+    condition_of,
+    terminus_of,
+)
 from fairlead.serve.wire.proton import (
     FFI,
     LIB,
@@ -203,6 +212,10 @@ class Engine:
 
     def _opened(self, event: Any) -> None:  # noqa: ANN401
         connection = self._connection
+        why = self._unkept()
+        if why is not None:
+            self.close(r.Condition(INVALID, why))
+            return
         properties = value_of(LIB.pn_connection_remote_properties(connection))
         self._events.append(
             r.Opened(
@@ -211,6 +224,13 @@ class Engine:
                 properties if isinstance(properties, dict) else {},
             )
         )
+
+    def _unkept(self) -> str | None:
+        """What the peer asks of the connection and cannot have, if so."""
+        idle = LIB.pn_transport_get_remote_idle_timeout(self._transport)
+        if 0 < idle < LEAST_IDLE:
+            return f"idle-time-out: found {idle}, allowed: at least {LEAST_IDLE} milliseconds"
+        return None
 
     def _closed(self, event: Any) -> None:  # noqa: ANN401
         LIB.pn_connection_close(self._connection)

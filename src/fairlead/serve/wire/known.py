@@ -16,7 +16,10 @@ from fairlead.serve.wire.proton import (
 )
 
 LIMIT: Final = "amqp:resource-limit-exceeded"
+INVALID: Final = "amqp:invalid-field"
 MAX_FRAME: Final = 65_536
+LEAST_IDLE: Final = 500
+"""Milliseconds: a peer hears that we live every half of what it asks for, and not more often."""
 CHUNK: Final = 65_536
 EXPIRIES: Final = ("link", "session", "connection", "never")
 
