@@ -194,6 +194,19 @@ def test_what_no_server_has_written_is_a_dead_letter(store: Store) -> None:
     assert store.dead(own)[0].body == {"cluster": "news"}
 
 
+def test_what_servers_keep_is_never_buried_however_often_they_crash(store: Store) -> None:
+    own, usual = "fairlead:subscriptions", "orders"
+    for queue in (own, usual):
+        store.send(queue, "kept")
+        for _ in range(7):
+            work = store.take(queue)
+            if work is not None:
+                with suppress(ZeroDivisionError), work:
+                    list(work)
+                    raise ZeroDivisionError
+    assert (len(store.dead(own)), len(store.dead(usual))) == (0, 1)
+
+
 def test_two_projects_do_not_see_each_other(store: Store, served: Served) -> None:
     store.keep_clusters([Cluster.of("smartsockets", name="other", options={"subscribers": "any"})])
     found = []

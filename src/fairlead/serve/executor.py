@@ -12,7 +12,6 @@ from fairlead.serve.node.calls import (
     ANY,
     CLUSTER,
     MESSAGES,
-    OWN,
     QUEUE,
     SUBJECT,
     TEMPORARY,
@@ -37,6 +36,7 @@ from fairlead.serve.node.calls import (
 )
 from fairlead.serve.subscribing import Subscriptions, project, publish
 from fairlead.serve.temporary import KEPT, Temporaries
+from fairlead.store.arguments import OWN
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.queues.settlement import Settlement
 from fairlead.store.queues.taking import Claim, Held

@@ -17,8 +17,9 @@ from fairlead.balance.objects import listed, repr_of
 from fairlead.balance.policies.smartsockets import SMARTSOCKETS
 from fairlead.balance.policies.smartsockets_objects import FAILURE
 from fairlead.errors import ChangeError, MessageError, NoDestinationError, StaleWorkError
-from fairlead.serve.node.calls import OWN, Send
+from fairlead.serve.node.calls import Send
 from fairlead.serve.node.subjects import FAILED, GONE, WARM, Wanted
+from fairlead.store.arguments import OWN
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.leasing import StoreWork

@@ -12,7 +12,8 @@ from contextlib import suppress
 from typing import Final
 
 from fairlead.errors import MessageError, StaleWorkError
-from fairlead.serve.node.calls import MESSAGES, OWN, TEMPORARY
+from fairlead.serve.node.calls import MESSAGES, TEMPORARY
+from fairlead.store.arguments import OWN
 from fairlead.store.leasing import StoreWork
 from fairlead.store.store import Store
 

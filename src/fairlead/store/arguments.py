@@ -18,6 +18,8 @@ MAX_NUMBER: Final = 2**63 - 1
 """Of a delay, a lease or an expiry: what is added to the time of day stays within 64 bits."""
 MAX_TAKEN: Final = 10_000
 """Groups that are taken, or messages that are looked at, at once."""
+OWN: Final = "fairlead:"
+"""So the names of queues begin that a server keeps for itself."""
 REMEMBERED: Final = 7 * 24 * 3600 * 1_000_000
 """How long the id of a message is known, in microseconds."""
 

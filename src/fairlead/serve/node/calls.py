@@ -8,6 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.errors import MessageError
+from fairlead.store.arguments import OWN
 from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.queues.settlement import Settlement
 from fairlead.store.queues.taking import Held
@@ -15,8 +16,6 @@ from fairlead.store.queues.taking import Held
 QUEUE: Final = "queue"
 CLUSTER: Final = "cluster"
 SUBJECT: Final = "subject"
-OWN: Final = "fairlead:"
-"""So the names of queues begin that servers keep for themselves; no client uses them."""
 TEMPORARY: Final = "temporary:"
 """So the addresses of queues begin that live as long as a link."""
 MESSAGES: Final = f"{OWN}temporary"

@@ -18,7 +18,6 @@ from fairlead.serve.node.calls import (
     ANY,
     CLUSTER,
     MESSAGES,
-    OWN,
     QUEUE,
     SUBJECT,
     TEMPORARY,
@@ -54,7 +53,7 @@ from fairlead.serve.wire.records import (
     Flowed,
     Link,
 )
-from fairlead.store.arguments import queue_name
+from fairlead.store.arguments import OWN, queue_name
 from fairlead.store.clusters.subscription import Subscription
 
 LEASE: Final = 60.0

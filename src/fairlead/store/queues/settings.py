@@ -11,7 +11,7 @@ from fairlead.balance.objects import common_multiple, hint, listed
 from fairlead.errors import MessageError, StoreError
 from fairlead.order.agenda import FIFO
 from fairlead.order.key import NO_ENTRY, Entry, key, standing
-from fairlead.store.arguments import REMEMBERED
+from fairlead.store.arguments import OWN, REMEMBERED
 from fairlead.store.database.port import Database
 from fairlead.store.queues.backoff import Backoff
 from fairlead.store.queues.limiting import Limit, lane_of, limits_of
@@ -175,6 +175,8 @@ def made_queue(database: Database, name: str, now: int | None) -> Queue:
     """The same; creates it with the defaults where there is none."""
     found = read_queue(database, name, now)
     if found is None:
-        database.run("add_queue", name=name, remembered=REMEMBERED, max_failures=MAX_FAILURES)
+        # a server that died has not failed at what it keeps: whoever is next has to go on with it
+        most = None if name.startswith(OWN) else MAX_FAILURES
+        database.run("add_queue", name=name, remembered=REMEMBERED, max_failures=most)
         found = known_queue(database, name, now)
     return found

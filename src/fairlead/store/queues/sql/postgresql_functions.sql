@@ -134,7 +134,8 @@ BEGIN
         'allowed: a name');
     END IF;
     INSERT INTO fairlead.queues (name, remembered, max_failures)
-      VALUES (p_name, 604800000000, 5) ON CONFLICT (name) DO NOTHING;
+      VALUES (p_name, 604800000000, CASE WHEN NOT starts_with(p_name, 'fairlead:') THEN 5 END)
+      ON CONFLICT (name) DO NOTHING;
     SELECT * INTO q FROM fairlead.queues WHERE name = p_name;
   ELSIF NOT FOUND THEN
     PERFORM fairlead._refuse(format('queue: found %L, allowed: one that there is', p_name));
