@@ -244,3 +244,52 @@ def test_who_asks_in_bulk_is_answered_in_turn_with_others(
             with serving(rep, ""):
                 assert bulk.listen() == 1_000
     assert before <= most
+
+
+def beginning(url: str, size: int) -> socket.socket:
+    """A peer that has begun a message, and left one byte out."""
+    host, port = url.removeprefix("tcp://").split(":")
+    end = socket.create_connection((host, int(port)), timeout=SECONDS)
+    end.sendall(greeting(Protocol.PUSH) + header(size) + bytes(size - 1))
+    return end
+
+
+def test_messages_that_have_come_in_part_are_held_to_memory() -> None:
+    size, most = 100_000, 1_000_000
+    with Pull(memory=most) as pull:
+        url = pull.bind("tcp://127.0.0.1:0")
+        ends = [beginning(url, size) for _ in range(40)]
+        until(lambda: sum(is_over(each) for each in ends) >= 30)
+        until(lambda: 8 <= len(pull._pipes) <= 10)
+        assert pull.unfinished._all <= most
+        until_quiet(lambda: len(pull._pipes))
+        stays = [each for each in ends if not is_over(each)]
+        assert stays == ends[-len(stays) :]  # those that were begun first have gone
+        for each in stays:
+            each.sendall(b"\0")
+        assert [pull.recv(timeout=SECONDS) for _ in stays] == [bytes(size)] * len(stays)
+        assert pull.unfinished._all == 0
+        for each in ends:
+            each.close()
+
+
+def test_one_message_alone_may_be_longer_than_memory() -> None:
+    with Pull(memory=10_000) as pull, Push() as push:
+        push.connect(pull.bind("tcp://127.0.0.1:0"))
+        push.send(bytes(900_000))
+        assert pull.recv(timeout=SECONDS) == bytes(900_000)
+
+
+def is_over(end: socket.socket) -> bool:
+    """Whether the other side has hung up."""
+    end.setblocking(False)
+    try:
+        while end.recv(100):
+            pass
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        pass
+    finally:
+        end.settimeout(SECONDS)
+    return True

@@ -70,8 +70,9 @@ class Socket(Connections):
 
         `buffer`: messages that are held here for one peer, or from one; `max_size`: bytes of a
         message that are sent and taken; `memory`: bytes of messages that are held here in all, of
-        which one peer may take a quarter; `reconnect`: seconds between two tries to connect, at
-        first and at most; `on_event`: called with a `SocketEvent` for each, in another thread.
+        which one peer may take a quarter, and of those that have come in part; `reconnect`: seconds
+        between two tries to connect, at first and at most; `on_event`: called with a `SocketEvent`
+        for each, in another thread.
         Raises SocketError, also where the process may open no more files.
         """
         check_known(type(self), unknown)
@@ -80,11 +81,10 @@ class Socket(Connections):
         options.check_memory(memory)
         options.check_backoff(reconnect)
         options.check_listener(on_event)
-        self._memory = memory
         self._reconnect = reconnect
         self._tables: dict[str, dict[str, Any]] = {}
         """What was said of an endpoint, by its name."""
-        super().__init__(buffer=buffer, max_size=max_size, on_event=on_event)
+        super().__init__(buffer=buffer, max_size=max_size, memory=memory, on_event=on_event)
         self._closed = False
         _ALL.add(self)
 

@@ -15,6 +15,7 @@ from fairlead.sockets.guard import Calm
 from fairlead.sockets.loop import Loop
 from fairlead.sockets.peers import BUSY, DOWN, IGNORED, NOBODY, UP, EndpointState, Peer
 from fairlead.sockets.pipe import Pipe
+from fairlead.sockets.unfinished import Unfinished
 from fairlead.sockets.waiter import Waiter
 from fairlead.sockets.wire import Bytes, Protocol, TooLongError
 
@@ -29,8 +30,12 @@ class Connections(Closing):
     _closed = True
     """Until it is made, and once it is closed."""
 
-    def __init__(self, *, buffer: int, max_size: int, on_event: EventHandler | None) -> None:
+    def __init__(
+        self, *, buffer: int, max_size: int, memory: int, on_event: EventHandler | None
+    ) -> None:
         """As a `Socket`."""
+        self._memory = memory
+        self.unfinished = Unfinished(memory)
         self.lock: Any = self._new_lock()
         self._buffer = buffer
         self._max_size = max_size

@@ -13,6 +13,7 @@ from fairlead.errors import WireError
 from fairlead.sockets import hosts
 from fairlead.sockets.endpoints import Endpoint
 from fairlead.sockets.loop import READ, WRITE, Timer
+from fairlead.sockets.unfinished import Unfinished
 from fairlead.sockets.wire import STACK, Bytes, Decoder, Protocol, TooLongError, greeting, header
 
 PIECE: Final = 98_304
@@ -28,6 +29,7 @@ SMALL: Final = 4096
 ENOUGH: Final = 65_536
 """Bytes that are held at most, to be written with more."""
 NOT_NOW: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+UNFINISHED: Final = "its message came in part only, and all of these are more than memory"
 GREETING_TIMEOUT: Final = 10.0
 """Seconds within which a peer has to say what it speaks."""
 
@@ -36,6 +38,8 @@ class Owner(Interface):
     """What a pipe belongs to. Its lock is held in all of these calls."""
 
     lock: Any
+    unfinished: Unfinished
+    """What has come in part of its peers' messages."""
 
     def opened(self, pipe: Pipe) -> None:
         """The peer has greeted."""
@@ -212,6 +216,7 @@ class Pipe:
         self._owner.closed(self, reason)
 
     def _shut(self) -> None:
+        self._owner.unfinished.forget(self)
         self._loop.forget(self._end)
         self._end.close()
 
@@ -325,11 +330,22 @@ class Pipe:
         if not size:
             return b""
         messages = self._decoder.came(size)
+        self._count(anew=bool(messages))
         if messages:
             with self._owner.lock:
                 if not self._ended:
                     self._owner.received(self, messages)
         return None
+
+    def _count(self, *, anew: bool) -> None:
+        """See whether what is held of messages that came in part is too much."""
+        if self._ended:
+            return
+        culprit = self._owner.unfinished.came(self, self._decoder.held, anew=anew)
+        if culprit is not None:
+            culprit.source.trouble = UNFINISHED
+            culprit._fail(UNFINISHED)  # noqa: SLF001 - a pipe, too
+            self._owner.unfinished.forget(culprit)
 
     def _take(self, piece: bytes) -> None:
         greeted = self._decoder.greeted
@@ -347,6 +363,7 @@ class Pipe:
         if not piece:
             self._fail("closed by the peer")
             return
+        self._count(anew=bool(messages))
         with self._owner.lock:
             if self._ended:
                 return

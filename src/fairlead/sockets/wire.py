@@ -93,6 +93,11 @@ class Rest:
         self._memory = memories.take(size) or bytearray(begin)
         self._memory[: self.filled] = begin
 
+    @property
+    def held(self) -> int:
+        """Bytes that are kept for it."""
+        return len(self._memory)
+
     def room(self) -> memoryview:
         """Where the next bytes go. To be released before this is asked again."""
         if self.filled == len(self._memory):
@@ -142,6 +147,11 @@ class Decoder:
         self.rest: Rest | None = None
         """Of a long message. Its room may be filled instead of feeding pieces: then see `came`."""
         self._error: WireError | None = None
+
+    @property
+    def held(self) -> int:
+        """Bytes that are kept of a message, or a greeting, that is not complete."""
+        return len(self._kept) + (0 if self.rest is None else self.rest.held)
 
     def feed(self, piece: bytes) -> list[Bytes]:
         """The messages that are complete with this piece. Raises WireError."""
