@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import accumulate
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 from weakref import WeakSet
 
 from fairlead.errors import (
@@ -53,10 +53,18 @@ REFUSED: Final[dict[str | None, type[MessageError | StoreError]]] = {
     "FL009": MessageError,
 }
 """What the functions of the schema raise."""
+HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]*)(:\d{0,5})?")
+"""As a URL has it, with a port or without."""
+UNREADABLE: Final = (
+    "store: found a URL that cannot be read, allowed: postgresql://USER@HOST:PORT/DATABASE, or "
+    "several HOST:PORT with commas between them"
+)
 READ_COMMITTED: Final = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"
 """For single statements, too, whatever the default of the database or of the user is."""
 DISK_FULL: Final = "53100"
 DENIED: Final = "42501"
+READ_ONLY: Final = "25006"
+"""It was opened at a server that writes nothing, such as a stand-by that was asked for a moment."""
 TRANSIENT: Final = ("40001", "40P01")
 """A serialization failure, a deadlock: another transaction goes on, this one can be repeated."""
 FULL: Final = "the disk of the server is full; nothing of this was written: "
@@ -89,6 +97,8 @@ class PostgreSQL:
         self.connection = connection
         self.place = place
         self.own = own
+        self._astray = False
+        """Whether it is connected to a server that is of no use."""
         self._texts = statements(self.dialect)
         # a cursor of the driver's own kind, whatever kind the caller's connection makes
         self._cursor = self._new_cursor()
@@ -121,7 +131,7 @@ class PostgreSQL:
 
     @property
     def lost(self) -> bool:
-        gone: bool = self.connection.closed or self.connection.broken
+        gone: bool = self.connection.closed or self.connection.broken or self._astray
         return gone
 
     @property
@@ -241,6 +251,7 @@ class PostgreSQL:
                 raise REFUSED[error.sqlstate](_in_words(error)) from None
             if not self.own:
                 raise
+            self._astray = self._astray or error.sqlstate == READ_ONLY
             if error.sqlstate == DISK_FULL:
                 raise DiskFullError(f"{self.place}: {FULL}{_in_words(error)}") from error
             kind = TransientStoreError if error.sqlstate in TRANSIENT else StoreError
@@ -286,16 +297,23 @@ def open_postgresql(url: str, kind: type[PostgreSQL] = PostgreSQL) -> PostgreSQL
 
 
 def without_password(url: str) -> str:
-    """The server and the database that a URL names; neither user nor password."""
+    """The servers and the database that a URL names; neither user nor password.
+
+    A socket in the file system is `localhost`. Raises StoreError.
+    """
     try:
         parts = urlsplit(url)
-        port = f":{parts.port}" if parts.port else ""
+        asked = parse_qs(parts.query)
     except ValueError:
-        raise StoreError(
-            "store: found a URL that cannot be read, allowed: postgresql://USER@HOST:PORT/DATABASE"
-        ) from None
-    host = parts.hostname or "localhost"
-    return f"postgresql://{host}{port}{parts.path}"
+        raise StoreError(UNREADABLE) from None
+    hosts = parts.netloc.rpartition("@")[2]
+    if not all(HOST.fullmatch(each) for each in hosts.split(",")):
+        raise StoreError(UNREADABLE)
+    if not hosts.strip(",") and "host" in asked:
+        hosts = asked["host"][-1] + "".join(f":{each}" for each in asked.get("port", ())[-1:])
+    if not hosts.strip(",") or hosts.startswith(("/", "%2F", "@")):
+        hosts = "localhost"
+    return f"postgresql://{hosts}{parts.path}"
 
 
 def _bound(values: Mapping[str, object]) -> dict[str, object]:

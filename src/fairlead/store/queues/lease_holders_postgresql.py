@@ -168,7 +168,14 @@ class SessionLocks:
         return open_postgresql(self._url)
 
     def _connect(self) -> None:
-        self._database = self._open()
+        self._database = database = self._open()
+        ((only_reads,),) = database.run("only_reads")
+        if only_reads:  # nobody at the server that writes would see that this process lives
+            database.close()
+            raise StoreError(
+                f"{database.place}: found a server that only reads, such as a stand-by, allowed: "
+                "one that writes; target_session_attrs=read-write in the URL finds it"
+            )
         for id_ in self._ids:
             self._database.run("lock_alive", id=id_)
         for queue in self._queues:

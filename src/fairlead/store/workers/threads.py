@@ -54,6 +54,8 @@ class Threads:
         self._lock = threading.Lock()
         self._lost: float | None = None
         """Since when the database is gone."""
+        self._own = threading.local()
+        """Whether a thread has found it gone itself; who asks little may find nothing amiss."""
         self._threads: list[threading.Thread] = []
 
     def begin(self, step: Callable[[], bool], then: Callable[[], None] | None = None) -> None:
@@ -116,14 +118,16 @@ class Threads:
 
     def _is_lost(self, error: StoreError) -> None:
         """One line for a database that is gone, whichever thread has noticed it first."""
+        self._own.lost = True
         with self._lock:
             first, self._lost = self._lost is None, self._lost or time.monotonic()
         if first:
             LOGGER.warning("event=database-lost %s; trying again until it is back", error)
 
     def _is_back(self) -> None:
-        if self._lost is None:
+        if self._lost is None or not getattr(self._own, "lost", False):
             return
+        self._own.lost = False
         with self._lock:
             since, self._lost = self._lost, None
         if since is not None:

@@ -13,6 +13,9 @@ SELECT store, current_database() FROM fairlead.schema;
 -- numbers: so many numbers for events
 SELECT * FROM fairlead._run_numbers(%(count)s);
 
+-- only_reads: whether the server writes nothing, or not in this session
+SELECT current_setting('transaction_read_only') = 'on';
+
 -- time: what the server's clock says
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;
 
