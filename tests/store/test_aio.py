@@ -252,8 +252,9 @@ def test_a_block_that_fails_is_a_failure(url: str) -> None:
         with pytest.raises(StaleWorkError):
             async with store.transaction() as tx:
                 await tx.accept(_forged(again, work))
+        assert await bodies(again) == ["x"]
         await again.reject("enough")
-        assert [each.reason for each in await store.dead("q")] == []  # nothing of it was read
+        assert [each.reason for each in await store.dead("q")] == ["enough"]
 
     tell(url, story)
 

@@ -45,8 +45,8 @@ class Shop:
         store.send("q", "o", group="older")
         for tenant in ("gold", "tin", "gold"):
             store.send("tenants", "o", tenant=tenant)
-        with store.take("tenants") or pytest.fail("nothing"):
-            pass
+        with store.take("tenants") or pytest.fail("nothing") as work:
+            next(work)
         with store.transaction() as tx:
             self.long = tx.begin_dialog("Client", "Shop")
             for _ in range(100):

@@ -234,6 +234,7 @@ def test_jobs_are_moved_on_postgresql_with_the_changes_that_the_documentation_na
 
 def test_a_lease_of_no_time_is_refused() -> None:
     with psycopg.connect(made_url("postgresql")) as connection:
+        connection.execute("SELECT fairlead.send('q', '1')")
         with pytest.raises(DatabaseError, match="lease: found less than a millisecond") as refused:
             connection.execute("SELECT * FROM fairlead.take('q', lease => '0')")
         assert refused.value.sqlstate == "FL001"

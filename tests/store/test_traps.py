@@ -430,6 +430,7 @@ def test_stale_work_dooms_a_joined_transaction_even_if_the_error_is_caught(
 def test_stale_work_has_no_transaction(store: Store) -> None:
     store.send("q", 1, group="g")
     work = taken(store, lease=0.001)
+    next(work)
     other = taken(store, wait=30)
     store.send("q", 2)
     third = taken(store)
@@ -718,8 +719,10 @@ def test_a_duration_that_no_clock_can_add_is_refused(store: Store, found: Any) -
     store.send("q", 1)
     with pytest.raises(MessageError, match="lease: found"):
         store.take("q", lease=found)
-    with taken(store) as work, pytest.raises(MessageError, match="lease: found"):
-        work.extend(found)
+    with taken(store) as work:
+        next(work)
+        with pytest.raises(MessageError, match="lease: found"):
+            work.extend(found)
 
 
 # -------- dead letters

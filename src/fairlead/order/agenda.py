@@ -24,7 +24,7 @@ from fairlead.balance.times import Time, moment, seconds
 from fairlead.errors import ConfigError, MessageError
 from fairlead.order.key import UNRAISED
 from fairlead.order.outlook import Outlook, look_ahead
-from fairlead.order.queue import Queue, Work
+from fairlead.order.queue import Queue, Work, nothing_given
 from fairlead.order.state import State
 from fairlead.order.waiting import Group, Hold
 
@@ -71,7 +71,7 @@ class AgendaWork(Work):
         self._agenda._settle(self._hold)  # noqa: SLF001
 
     def reject(self) -> list[Any]:
-        self.accept()
+        self._agenda._reject(self._hold)  # noqa: SLF001
         return [each.item for each in self._hold.items[: self._hold.given]]
 
     def release(self) -> None:
@@ -288,6 +288,12 @@ class Agenda(Queue):
     def _settle(self, hold: Hold) -> None:
         with self._lock:
             self._state.settle(self._open(hold))
+
+    def _reject(self, hold: Hold) -> None:
+        with self._lock:
+            if not self._open(hold).given:
+                raise nothing_given(_called(hold.group))
+            self._state.settle(hold)
 
     def _release(self, hold: Hold) -> None:
         with self._lock:

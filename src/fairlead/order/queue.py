@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from fairlead.balance.times import Time
+from fairlead.errors import MessageError
 from fairlead.order.outlook import Outlook
 
 
@@ -49,6 +50,7 @@ class Work(Iterator[Any], Protocol):
         """What was given is taken out, and not offered again. What was not given waits on.
 
         Returns the items that are taken out, in their order: the caller may keep them elsewhere.
+        Raises MessageError where nothing was asked for: nobody knows what is meant.
         """
 
     def release(self) -> None:
@@ -56,6 +58,14 @@ class Work(Iterator[Any], Protocol):
 
         If the group was raised meanwhile, that counts instead of its old priority.
         """
+
+
+def nothing_given(named: str) -> MessageError:
+    """Why work cannot be rejected, or end well: it would wait again. `named`: its group."""
+    return MessageError(
+        f"work on {named}: found nothing of it given, allowed: to iterate over it first, or to "
+        "release it"
+    )
 
 
 class Queue(Protocol):

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 from fairlead.errors import MessageError
 from fairlead.order.key import UNRAISED
-from fairlead.order.queue import Work
+from fairlead.order.queue import Work, nothing_given
 from fairlead.store.arguments import duration, reason_of, whole
 from fairlead.store.conversation import Conversation, DialogSession
 from fairlead.store.database.port import Database
@@ -48,6 +48,8 @@ class HeldWork(Work):
         """Read and not given: a transaction that is open has ended their conversations, or it was
         only looked at."""
         self._dead: dict[int, str] = {}
+        self._asked = False
+        """Whether its reader has asked for a message."""
         self._settled = False
         self._within: Database | None = None
         self._told: dict[int, float] = {}
@@ -138,6 +140,7 @@ class HeldWork(Work):
 
     def __next__(self) -> Message:
         self.check_open()
+        self._asked = True
         message = self._passed_over() or self._following()
         if message is None:
             raise StopIteration
@@ -245,12 +248,15 @@ class HeldWork(Work):
     ) -> None:
         if self.is_settled():
             return
-        if error is None:
-            self.accept()
-        elif isinstance(error, Exception):
+        if isinstance(error, Exception):
             self.release(error=f"{type(error).__name__}: {error}")
-        else:  # the process is told to stop: nothing has failed
+        elif error is not None:  # the process is told to stop: nothing has failed
             self.release()
+        elif self._asked:
+            self.accept()
+        else:
+            self.release()
+            raise nothing_given(self.named)
 
     def end(
         self,
@@ -261,7 +267,9 @@ class HeldWork(Work):
         failed: str = "",
         done: int = 0,
     ) -> Settlement:
-        """How it ends, with what was given so far."""
+        """How it ends, with what was given so far. Raises MessageError."""
+        if kind == REJECTED and not self._asked:
+            raise nothing_given(self.named)
         whole("done", done, 0, max(len(self._given) - 1, 0))
         given = [Given(each.number, each.id, each.cost) for each in self._given]
         held = self.held

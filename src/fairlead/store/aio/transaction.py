@@ -81,7 +81,11 @@ class AsyncTransaction:
         await self.do(partial(self.plain.reject, reason, _plain(work)))
 
     async def release(
-        self, delay: float = 0, work: AsyncWork | None = None, error: str = "", done: int = 0
+        self,
+        delay: float | None = None,
+        work: AsyncWork | None = None,
+        error: str = "",
+        done: int = 0,
     ) -> None:
         """The group is given back, as `StoreWork.release` does."""
         await self.do(partial(self.plain.release, delay, _plain(work), error, done))

@@ -113,7 +113,7 @@ class AsyncWork:
         found = await self._acting.settle(partial(self.plain.reject, reason, one))
         return [self._message(each) for each in found]
 
-    async def release(self, delay: float = 0, error: str = "", done: int = 0) -> None:
+    async def release(self, delay: float | None = None, error: str = "", done: int = 0) -> None:
         """All messages return to their places, and the group to its own.
 
         The arguments are those of `StoreWork.release`.

@@ -234,6 +234,25 @@ BEGIN
     p_token), 'FL003');
 END $$;
 
+-- What would settle nothing, or what is somebody else's, is refused.
+CREATE OR REPLACE FUNCTION fairlead._check_given(
+  g fairlead.groups, p_outcome text, p_given bigint[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  v_other bigint;
+BEGIN
+  IF p_outcome = 'rejected' AND p_given = '{}' THEN
+    PERFORM fairlead._refuse(format('work on group %L: found nothing of it given, allowed: the '
+      'numbers of the messages that cannot be done', coalesce(g.name, '')));
+  END IF;
+  SELECT m.id INTO v_other FROM fairlead.messages m
+    WHERE m.id = ANY (p_given) AND m.group_id <> g.id LIMIT 1;
+  IF FOUND THEN
+    PERFORM fairlead._refuse(format('given: found %s, a message of another group, allowed: the '
+      'numbers of messages of group %L', v_other, coalesce(g.name, '')));
+  END IF;
+END $$;
+
 CREATE OR REPLACE FUNCTION fairlead._settle(
   p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
   p_failed boolean, p_actor text, p_id bigint, p_partly boolean) RETURNS void
@@ -245,8 +264,9 @@ BEGIN
   PERFORM fairlead._check_isolation();
   IF p_token IS NULL THEN
     PERFORM fairlead._refuse('token: found NULL, allowed: the token of work');
-  ELSIF p_given IS NULL THEN
-    PERFORM fairlead._refuse('given: found NULL, allowed: the numbers of messages');
+  ELSIF p_given IS NULL AND p_outcome <> 'released' THEN
+    PERFORM fairlead._refuse('given: found NULL, allowed: the numbers of the messages that are done, '
+      'or cannot be done');
   ELSIF p_outcome NOT IN ('accepted', 'rejected', 'released') OR p_outcome IS NULL THEN
     PERFORM fairlead._refuse(format(
       'outcome: found %L, allowed: accepted, rejected or released', p_outcome));
@@ -259,6 +279,9 @@ BEGIN
   END IF;
   IF NOT FOUND THEN
     PERFORM fairlead._refuse_token(p_token);
+  END IF;
+  IF p_id IS NULL THEN  -- plain SQL, where nobody else has looked
+    PERFORM fairlead._check_given(g, p_outcome, p_given);
   END IF;
   SELECT * INTO q FROM fairlead.queues WHERE id = g.queue;
   IF q.fair > 0 THEN
@@ -287,9 +310,9 @@ EXCEPTION WHEN SQLSTATE 'FL001' OR SQLSTATE 'FL003' OR SQLSTATE 'FL004' OR SQLST
 END $$;
 
 -- Settle work in the transaction that runs. `given`: the numbers of the messages that are done
--- (accepted) or cannot be done (rejected); a release gives all back.
+-- (accepted) or cannot be done (rejected), which they have to say; a release gives all back.
 CREATE OR REPLACE FUNCTION fairlead.settle(
-  token bigint, outcome text DEFAULT 'accepted', given bigint[] DEFAULT '{}',
+  token bigint, outcome text DEFAULT 'accepted', given bigint[] DEFAULT NULL,
   reason text DEFAULT '', delay interval DEFAULT NULL) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._settle(token, outcome, given, reason,

@@ -270,10 +270,12 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   WHERE g.id = p_id AND g.token = p_token AND g.state = 2 ORDER BY m.id
 $$;
 
--- The name of a queue that gives no conversations, so that nobody takes what he cannot answer.
+-- The name of a queue that there is, and that gives no conversations, so that nobody takes what he
+-- cannot answer, or waits for what nobody sends.
 CREATE OR REPLACE FUNCTION fairlead._plain(p_queue text) RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM fairlead._queue(p_queue, false);
   IF EXISTS (SELECT 1 FROM fairlead.declared d
       WHERE d.kind = 'service' AND d.definition::jsonb ->> 'queue' = p_queue) THEN
     PERFORM fairlead._refuse(format('queue %L: found the queue of a service, allowed: another one; '
