@@ -31,6 +31,7 @@ from fairlead.store.queues.settings import known_queue
 from fairlead.store.queues.settlement import Settlement
 from fairlead.store.queues.settling import settle, stale
 from fairlead.store.queues.taking import PAGE, Claim, Held, more_of_held, take_from
+from fairlead.store.queues.unreadable import are_readable, bury_unreadable
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
 from fairlead.store.work import HeldWork
@@ -260,9 +261,20 @@ class StoreLeases(ABC, DialogSession):
     def _take(self, queue: str, claim: Claim) -> list[Held]:
         if self._one_statement and claim.most == 1 and queue not in self._shared:
             try:
-                with self._alone() as database:
-                    return take_one(database, queue, claim, self._clock())
+                return self._take_one(queue, claim)
             except SharedQueueError:
                 self._shared.add(queue)
         with self._writing() as database:
             return take_from(database, queue, claim, self._clock())
+
+    def _take_one(self, queue: str, claim: Claim) -> list[Held]:
+        """In one statement; what cannot be read is buried in a transaction of its own."""
+        while True:
+            with self._alone() as database:
+                found = take_one(database, queue, claim, self._clock())
+            if are_readable(found):
+                return found
+            with self._writing() as database:
+                columns = known_queue(database, queue, self._clock())
+                if found := bury_unreadable(database, columns, found, claim.actor):
+                    return found

@@ -9,7 +9,7 @@ from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError
 from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
-from fairlead.store.queues.bodies import decoded
+from fairlead.store.queues.bodies import read
 from fairlead.store.queues.endpoints import ENDED, by_ids
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.sending import arrive
@@ -43,7 +43,7 @@ class Dead(NamedTuple):
     type: str | None
     """What it is, for handlers."""
     body: Any
-    """As it was sent."""
+    """As it was sent; its bytes, where it could not be read."""
 
 
 def dead(database: Database, queue: Queue, most: int, after: int) -> list[Dead]:
@@ -52,7 +52,7 @@ def dead(database: Database, queue: Queue, most: int, after: int) -> list[Dead]:
     return [
         Dead._make((*row[:2], row[2] or "", *row[3:7], row[7] / 1_000_000, *row[8:10], body))
         for row in rows
-        for body in [decoded(*row[11:])]
+        for body, _ in [read(*row[11:])]
     ]
 
 

@@ -69,6 +69,20 @@ def decoded(format_: int, body: bytes) -> Any:  # noqa: ANN401 - what was sent
     return _AS_TEXT[format_ & KIND](plain(format_, body))
 
 
+def read(format_: int, body: bytes) -> tuple[Any, str]:
+    """The body, and why it cannot be read as what its format says: then it is its bytes.
+
+    A store refuses such a body; one comes by a login of the database that does not ask the library,
+    or is JSON of the database's own that Python has no value for, as a number of 1e400 is.
+    """
+    try:
+        return decoded(format_, body), ""
+    except (ValueError, RecursionError, KeyError) as error:
+        line = str(error).splitlines()[0] if str(error) else type(error).__name__
+        what = {TEXT: "UTF-8", JSON: "JSON"}.get(format_ & KIND, f"format {format_}")
+        return plain(format_, body), f"its body is no {what} that can be read: {line[:200]}"
+
+
 def plain(format_: int, body: bytes) -> bytes:
     """The bytes of the body alone."""
     if not format_ & ENVELOPED:

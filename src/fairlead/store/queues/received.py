@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from fairlead.store.queues.bodies import REDELIVERED, decoded, envelope_of
+from fairlead.store.queues.bodies import REDELIVERED, envelope_of, read
 from fairlead.store.queues.endpoints import Endpoint
 
 
@@ -27,6 +27,8 @@ class Received(Struct, frozen=True):
     """In what the body came, where a program of another kind sent it."""
     redelivered: bool = False
     """Whether it was sent to another destination before, which has failed."""
+    unreadable: str = ""
+    """Why `body` is its bytes, and not what was sent; "" where it is that."""
 
 
 class Stored(NamedTuple):
@@ -46,9 +48,10 @@ class Stored(NamedTuple):
 
 def received(row: Stored, group: str, tenant: str, end: Endpoint | None = None) -> Received:
     """A row as its reader gets it."""
+    body, unreadable = read(row.format, row.body)
     return Received(
         row.key,
-        decoded(row.format, row.body),
+        body,
         row.type,
         group,
         tenant,
@@ -58,4 +61,5 @@ def received(row: Stored, group: str, tenant: str, end: Endpoint | None = None) 
         end,
         envelope_of(row.format, row.body),
         bool(row.format & REDELIVERED),
+        unreadable,
     )

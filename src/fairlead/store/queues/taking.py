@@ -20,9 +20,12 @@ from fairlead.store.queues.received import Received, Stored, received
 from fairlead.store.queues.settings import BEFORE_ALL, Queue, known_queue, read_queue
 from fairlead.store.queues.settling import end_or_keep, expire, stale
 from fairlead.store.queues.tenants import Line
+from fairlead.store.queues.unreadable import bury_unreadable
 
 PAGE: Final = 100
 """So many messages of a group are read at once."""
+MAX_ROUNDS: Final = 100
+"""So often it is taken again in one transaction, where all that was taken could not be read."""
 
 
 class Claim(NamedTuple):
@@ -85,6 +88,15 @@ def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
     With tenants or limits, `queue` was read with its row locked. Raises StoreError.
     """
     queue.check_isolation()
+    for _ in range(MAX_ROUNDS):
+        found = _take(database, queue, claim)
+        readable = bury_unreadable(database, queue, found, claim.actor)
+        if readable or not found:
+            return readable
+    return []
+
+
+def _take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
     if not queue.columns.enabled:
         return []
     log = Log(database, queue.name, queue.moment, claim.actor)
@@ -184,7 +196,7 @@ def more_of_held(
     found = [Stored(*row) for row in rows if row[1] is not None]
     if any(row.conversation for row in found):  # what has gone wrong is read first
         return _more_said(database, held, given, clock)
-    return [_given(held, row, {}) for row in found]
+    return _readable(_given(held, row, {}) for row in found)
 
 
 def _more_said(
@@ -202,7 +214,7 @@ def _more_said(
     )
     if not rows:
         raise stale(held.token)
-    return [given_in(held, row) for row in rows if row[0] is not None]
+    return _readable(given_in(held, row) for row in rows if row[0] is not None)
 
 
 def given_in(held: Held, row: Row) -> Received:
@@ -234,9 +246,14 @@ def _late_messages(
 def _in_time(database: Database, held: Held, rows: Sequence[Stored], now: int) -> list[Received]:
     """The messages as their reader gets them: neither expired, nor to an end that has ended."""
     ends = ends_of(database, rows)
-    return [
+    return _readable(
         _given(held, row, ends) for row in rows if not _expired(row, now) and not is_over(row, ends)
-    ]
+    )
+
+
+def _readable(found: Iterable[Received]) -> list[Received]:
+    """What can be given; the rest stays in its group, and the next take buries it."""
+    return [each for each in found if not each.unreadable]
 
 
 def _of_conversation(database: Database, end: int, given: Iterable[int] = ()) -> list[Stored]:

@@ -92,6 +92,9 @@ BEGIN
   ELSIF octet_length(p_body) > 16777216 THEN
     PERFORM fairlead._refuse(format('body: found %s bytes, allowed: at most 16777216',
       octet_length(p_body)));
+  ELSIF NOT fairlead._is_readable(p_format, p_body) THEN
+    PERFORM fairlead._refuse('body: found bytes that are not what its format says, allowed: bytes, a text in '
+      'UTF-8, or JSON');
   END IF;
   UPDATE fairlead.endpoints SET sent = sent + 1 WHERE handle = p_handle AND state = 1 RETURNING * INTO e;
   IF NOT FOUND THEN

@@ -98,10 +98,34 @@ RETURN CASE WHEN p_format & 4 = 0 THEN p_body
        ELSE substr(p_body, 1 + (p_format >> 4 & 268435455)::integer,
          (p_format >> 32 & 268435455)::integer) END;
 
--- The text of a body; NULL: it is bytes.
+-- The text of a body; NULL: it is bytes, or nothing that a text of this database can be.
 CREATE OR REPLACE FUNCTION fairlead._text(p_format bigint, p_body bytea) RETURNS text
-LANGUAGE sql IMMUTABLE
-RETURN CASE WHEN p_format & 3 > 0 THEN convert_from(fairlead._bytes(p_format, p_body), 'UTF8') END;
+LANGUAGE plpgsql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN CASE WHEN p_format & 3 > 0 THEN convert_from(fairlead._bytes(p_format, p_body), 'UTF8') END;
+EXCEPTION WHEN data_exception THEN
+  RETURN NULL;
+END $$;
+
+-- Whether a body can be read as what its format says. (A text of this database cannot have U+0000, which
+-- UTF-8 and the library can: it is looked at with blanks in their places.)
+CREATE OR REPLACE FUNCTION fairlead._is_readable(p_format bigint, p_body bytea) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  content bytea := fairlead._bytes(p_format, p_body);
+BEGIN
+  IF p_format & 3 = 2 THEN
+    PERFORM convert_from(content, 'UTF8')::json;
+  ELSIF p_format & 3 = 1 AND position('\x00'::bytea IN content) > 0 THEN
+    PERFORM convert_from(decode(replace(replace(encode(content, 'escape'), '\\', '/'), '\000', ' '),
+      'escape'), 'UTF8');
+  ELSIF p_format & 3 = 1 THEN
+    PERFORM convert_from(content, 'UTF8');
+  END IF;
+  RETURN true;
+EXCEPTION WHEN data_exception OR statement_too_complex THEN
+  RETURN false;
+END $$;
 
 -- What tells two bodies apart, whatever they came in.
 CREATE OR REPLACE FUNCTION fairlead._digest(p_format bigint, p_body bytea) RETURNS text

@@ -93,6 +93,9 @@ BEGIN
     PERFORM fairlead._refuse('body: found a format that there is not, allowed: bytes, a text, or JSON');
   ELSIF p_body IS NULL THEN
     PERFORM fairlead._refuse('body: found NULL, allowed: bytes, a text, or JSON');
+  ELSIF NOT fairlead._is_readable(p_format, p_body) THEN
+    PERFORM fairlead._refuse('body: found bytes that are not what its format says, allowed: bytes, a text in '
+      'UTF-8, or JSON');
   ELSIF greatest(length(p_group), length(p_id), length(p_type), length(p_tenant)) > 500 THEN
     PERFORM fairlead._refuse('group, id, type and tenant: found more than 500 characters, '
       'allowed: at most 500');

@@ -17,6 +17,7 @@ BEGIN
     WHERE e.priority NOT BETWEEN 0 AND 255 OR e.cost IS NULL OR e.cost < 1
       OR e.cost > div(4611686018427387904, unit) OR NOT fairlead._is_format(e.format, e.body)
       OR e.body IS NULL OR octet_length(e.body) > fairlead._max_body(e.format)
+      OR NOT fairlead._is_readable(e.format, e.body)
       OR greatest(length(e.group_name), length(e.key), length(e.type), length(e.tenant)) > 500
     ORDER BY e.conversation LIMIT 1;
   IF FOUND THEN
