@@ -6,7 +6,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import psycopg
@@ -168,6 +169,32 @@ def test_a_task_that_waits_and_is_cancelled_has_taken_nothing(url: str) -> None:
             (found,) = await store.take_many("q", 9)
             async with found:
                 assert await bodies(found) == ["x"]
+
+    tell(url, story)
+
+
+def test_a_block_that_is_cancelled_as_it_begins_gives_its_work_back(url: str) -> None:
+    async def story(store: AsyncStore) -> None:
+        await store.send("q", "x", group="g")
+        begins = asyncio.Event()
+
+        async def block(within: AbstractAsyncContextManager[Any]) -> None:
+            begins.set()
+            async with within:
+                await asyncio.sleep(WAIT)
+
+        for turns in range(4):
+            for kind in ("work", "transaction"):
+                work = await store.take("q", lease=3600)
+                assert work is not None, (turns, kind)
+                within: Any = work if kind == "work" else work.transaction()
+                task = asyncio.create_task(block(within))
+                await begins.wait()
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                await settled(task)
+                begins.clear()
+                assert await store.working("q") == []
 
     tell(url, story)
 
@@ -463,6 +490,109 @@ def test_a_connection_of_psycopgs_is_joined_and_its_owner_commits(pg: str) -> No
                 pass
 
     tell(pg, story)
+
+
+@asynccontextmanager
+async def session_of_sqlalchemy(path: str) -> AsyncIterator[tuple[Any, Any, Any]]:
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    aio = pytest.importorskip("sqlalchemy.ext.asyncio")
+    engine = aio.create_async_engine(f"sqlite+aiosqlite:///{path}")
+    async with aio.AsyncSession(engine) as made:
+        yield made, lambda sql: made.execute(sqlalchemy.text(sql)), made.commit
+    await engine.dispose()
+
+
+@asynccontextmanager
+async def connection_of_sqlalchemy(path: str) -> AsyncIterator[tuple[Any, Any, Any]]:
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    aio = pytest.importorskip("sqlalchemy.ext.asyncio")
+    engine = aio.create_async_engine(f"sqlite+aiosqlite:///{path}")
+    async with engine.connect() as made:
+        yield made, lambda sql: made.execute(sqlalchemy.text(sql)), made.commit
+    await engine.dispose()
+
+
+@asynccontextmanager
+async def connection_of_aiosqlite(path: str) -> AsyncIterator[tuple[Any, Any, Any]]:
+    async with pytest.importorskip("aiosqlite").connect(path) as made:
+        yield made, made.execute, made.commit
+
+
+@asynccontextmanager
+async def connection_of_sqlite3(path: str) -> AsyncIterator[tuple[Any, Any, Any]]:
+    made = sqlite3.connect(path)
+
+    async def run(sql: str) -> None:
+        made.execute(sql)
+
+    async def commit() -> None:
+        made.commit()
+
+    yield made, run, commit
+    made.close()
+
+
+@pytest.mark.parametrize(
+    "connected",
+    [
+        session_of_sqlalchemy,
+        connection_of_sqlalchemy,
+        connection_of_aiosqlite,
+        connection_of_sqlite3,
+    ],
+)
+def test_rows_are_written_before_a_join_while_another_task_wants_to_write(connected: Any) -> None:
+    """Which waits until the rows are committed, and lets whoever commits them read meanwhile."""
+    url = made_url("sqlite")
+    path = url.removeprefix("sqlite:///")
+
+    async def story(store: AsyncStore) -> None:
+        async with connected(path) as (connection, run, commit):
+            await run("CREATE TABLE mine (value INTEGER)")
+            await commit()
+            await run("INSERT INTO mine VALUES (1)")  # it has the database's lock
+            other = asyncio.create_task(store.send("other", "x"))
+            while not store._runner._turn.locked():  # type: ignore[attr-defined]  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            async with store.join(connection) as tx:
+                await tx.send("placed", "y")
+                assert await store.queues() == []
+                for verb in (store.send("placed", "z"), store.transaction().__aenter__()):
+                    with pytest.raises(MessageError, match="inside a transaction"):
+                        await verb
+            await commit()
+            await other
+        assert [each.queue for each in await store.queues()] == ["other", "placed"]
+
+    tell(url, story)
+
+
+def test_a_join_that_is_cancelled_as_it_begins_is_left(url: str) -> None:
+    if url.startswith("postgresql"):
+        return  # it begins on the loop itself
+    path = url.removeprefix("sqlite:///")
+
+    async def story(store: AsyncStore) -> None:
+        async with connection_of_aiosqlite(path) as (connection, run, commit):
+            await run("CREATE TABLE mine (value INTEGER)")
+            await commit()
+            for turns in range(8):
+
+                async def block() -> None:
+                    async with store.join(connection):
+                        await asyncio.sleep(WAIT)
+
+                task = asyncio.create_task(block())
+                for _ in range(turns + 1):
+                    await asyncio.sleep(0)
+                await settled(task)
+                await connection.rollback()
+                await store.send("q", "x")
+                async with store.join(connection) as tx:
+                    await tx.send("q", "y")
+                await commit()
+
+    tell(url, story)
 
 
 def test_sessions_and_connections_of_sqlalchemys_are_joined(url: str) -> None:

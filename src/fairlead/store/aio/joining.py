@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from asyncio import CancelledError
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -40,20 +42,37 @@ class Joined(NamedTuple):
     runs: Within
 
 
+class ToTheEnd(Protocol):
+    """What must not stop in the middle: see `Endings` of `running.py`."""
+
+    async def to_the_end(
+        self,
+        what: Coroutine[Any, Any, T],
+        undo: Callable[[T], Awaitable[None]] | None = None,
+    ) -> T:
+        """Do something that must not stop in the middle."""
+
+
 class Here:
     """Runs verbs where the connection is used: in the loop's own thread, or in its own."""
 
     def __init__(
         self,
-        run: Callable[[Callable[[], Any]], Any],
+        run: Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]],
         turn: Callable[[], AbstractAsyncContextManager[None]],
+        endings: ToTheEnd,
     ) -> None:
         """`run`: gives a coroutine that runs a function there."""
         self._run = run
+        self._endings = endings
         self.turn = turn
 
     async def begin(self, block: AbstractContextManager[T]) -> T:
-        found: T = await self._run(block.__enter__)
+        async def undo(_: T) -> None:
+            error = CancelledError()
+            await self._run(lambda: block.__exit__(type(error), error, None))
+
+        found: T = await self._endings.to_the_end(self._run(block.__enter__), undo)
         return found
 
     async def within(self, verb: Callable[[], T]) -> T:
@@ -67,7 +86,7 @@ class Here:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._run(lambda: block.__exit__(kind, error, trace))
+        await self._endings.to_the_end(self._run(lambda: block.__exit__(kind, error, trace)))
 
 
 async def unwrapped(connection: object) -> Any:  # noqa: ANN401 - a driver's connection
@@ -84,12 +103,21 @@ async def unwrapped(connection: object) -> Any:  # noqa: ANN401 - a driver's con
 
 def on_sqlite(
     raw: Any,  # noqa: ANN401 - a driver's connection
-    turn: Callable[[], AbstractAsyncContextManager[None]],
+    turn: Callable[[Callable[[], bool]], AbstractAsyncContextManager[None]],
+    endings: ToTheEnd,
 ) -> Joined:
-    """A connection of sqlite3, used by the loop's thread, or of aiosqlite, which has a thread."""
+    """A connection of sqlite3, used by the loop's thread, or of aiosqlite, which has a thread.
+
+    `turn`: to be the one who writes; it is told whether the connection is in a transaction already.
+    """
+    used, run = raw, _at_once
     if isinstance(getattr(raw, "_conn", None), sqlite3.Connection):
-        return Joined(raw._conn, Here(raw._execute, turn))  # noqa: SLF001 - no other way leads in
-    return Joined(raw, Here(_at_once, turn))
+        used, run = raw._conn, raw._execute  # noqa: SLF001 - no other way leads in
+
+    def in_transaction() -> bool:
+        return bool(getattr(used, "in_transaction", False))
+
+    return Joined(used, Here(run, partial(turn, in_transaction), endings))
 
 
 async def _at_once(verb: Callable[[], T]) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from types import TracebackType
@@ -142,7 +143,11 @@ class AsyncWork:
             self.plain.release()
 
     async def __aenter__(self) -> Self:
-        await self._acting.read(self.plain.__enter__)
+        try:
+            await self._acting.read(self.plain.__enter__)
+        except asyncio.CancelledError:
+            await self.give_back()  # its block never begins, so nobody else does
+            raise
         return self
 
     async def __aexit__(
