@@ -41,7 +41,7 @@ BEGIN
       ('chooser', '{_run_add_event,_run_add_message_ids,_run_add_queue,_run_numbers,_run_add_guaranteed}'),
       ('worker', '{take,more,settle,receive,end_dialog,bind_dialogs,delayed_by,place_of}'),
       ('worker', '{_take,_more,_settle,_try_settle,_is_held,_try_end_dialog,_try_set_timer,_try_bind}'),
-      ('worker', '{_forget_dead,_wake,_run_add_holder,_run_stopping,_run_drop_lease_holders}'),
+      ('worker', '{_forget_dead,_wake,_run_add_holder,_run_say_alive,_run_stopping,_run_drop_lease_holders}'),
       ('worker', '{_run_add_listener,_run_drop_listeners,_run_held_by,_run_lapsed,_run_extend,_run_fence}'),
       ('worker', '{_run_queue_locked,_run_pending_updates,_run_drop_pending_updates,_run_raises_of}'),
       ('worker', '{_run_drop_raises_of,_run_lock_ready,_run_place,_run_wake_groups,_run_postpone}'),

@@ -23,8 +23,11 @@ class Liveness(Protocol):
     remote: bool
     """As the port says of its database."""
 
-    def live(self, id_: int) -> None:
-        """Say that this process is the holder, for as long as it lives."""
+    def live(self, id_: int, database: Database) -> None:
+        """Say that this process is the holder, for as long as it lives.
+
+        `database`: in the transaction in which the holder was added.
+        """
 
     def check(self) -> None:
         """See to it that others still know that it lives."""

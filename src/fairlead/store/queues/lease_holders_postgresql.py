@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import select
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,8 @@ from fairlead.store.database.postgresql import PostgreSQL, open_postgresql
 
 SURELY: Final = 30.0
 """Seconds."""
+TRIES: Final = 100
+"""Keys of advisory locks that are tried."""
 CHANNEL: Final = "fairlead_"
 """Of a queue, with its id: on it a server notifies those who wait."""
 
@@ -38,13 +41,14 @@ class SessionLocks:
         """By which it is interrupted: a pipe."""
         self._counting = Condition()
         self._interrupters = 0
+        self._session = self._key = 0
+        """The server's process, and the lock that it holds."""
 
-    def live(self, id_: int) -> None:
-        self._ids.add(id_)
+    def live(self, id_: int, database: Database) -> None:
         if self._database is None or self._database.connection.closed:
             self._connect()
-        else:
-            self._database.run("lock_alive", id=id_)
+        self._ids.add(id_)
+        self._say_alive(database, id_)
 
     def check(self) -> None:
         """Connect again where the session was lost, as when the server was started anew."""
@@ -168,18 +172,38 @@ class SessionLocks:
         return open_postgresql(self._url)
 
     def _connect(self) -> None:
-        self._database = database = self._open()
-        ((only_reads,),) = database.run("only_reads")
-        if only_reads:  # nobody at the server that writes would see that this process lives
+        database = self._open()
+        try:
+            ((only_reads,),) = database.run("only_reads")
+            if only_reads:  # nobody at the server that writes would see that this process lives
+                raise StoreError(
+                    f"{database.place}: found a server that only reads, such as a stand-by, "
+                    "allowed: one that writes; target_session_attrs=read-write in the URL finds it"
+                )
+            self._lock_alive(database)
+        except BaseException:
             database.close()
-            raise StoreError(
-                f"{database.place}: found a server that only reads, such as a stand-by, allowed: "
-                "one that writes; target_session_attrs=read-write in the URL finds it"
-            )
+            raise
+        self._database = database
         for id_ in self._ids:
-            self._database.run("lock_alive", id=id_)
+            self._say_alive(self._database, id_)
         for queue in self._queues:
             self._hear_of(queue)
+
+    def _lock_alive(self, database: PostgreSQL) -> None:
+        """Hold a lock of which nobody knows before; it is shared, so nobody need wait for it."""
+        for _ in range(TRIES):
+            self._key = secrets.randbits(31)
+            if rows := database.run("lock_alive", key=self._key):
+                ((self._session,),) = rows
+                return
+        raise StoreError(
+            f"{database.place}: found {TRIES} advisory locks in the hands of others, allowed: one "
+            "that is free, by which this process says that it lives; pg_locks says who has them"
+        )
+
+    def _say_alive(self, database: Database, id_: int) -> None:
+        database.run("say_alive", id=id_, session=self._session, key=self._key)
 
     def _hear_of(self, queue: int) -> None:
         if self._database is not None:

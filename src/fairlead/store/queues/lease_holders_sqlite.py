@@ -28,7 +28,8 @@ class LockFiles:
         self._own: dict[int, int] = {}
         _files.add(self)
 
-    def live(self, id_: int) -> None:
+    def live(self, id_: int, database: Database) -> None:
+        del database
         if id_ not in self._own:
             file = os.open(self._file(id_), os.O_RDWR | os.O_CREAT, 0o600)
             try:

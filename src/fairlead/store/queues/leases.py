@@ -50,7 +50,7 @@ class Leases:
                     with self._connections.writing() as database:
                         row = {**describe_self(), "since": database.time()}
                         ((found,),) = database.run("add_holder", **row)
-                        self._liveness.live(found)
+                        self._liveness.live(found, database)
                     self._id = found
                     self._sweep()
         return self._id

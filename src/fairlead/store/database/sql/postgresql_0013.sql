@@ -29,4 +29,9 @@ ALTER TABLE fairlead.published ADD COLUMN guaranteed BIGINT;
 ALTER TABLE fairlead.published ADD COLUMN shared BIGINT NOT NULL DEFAULT 0;
 CREATE INDEX published_guaranteed ON fairlead.published (guaranteed) WHERE guaranteed IS NOT NULL;
 
+-- By what others see that a lease holder lives: the process of its session at the server, which holds an
+-- advisory lock of this key. Every login may take advisory locks, but none as that process.
+ALTER TABLE fairlead.lease_holders ADD COLUMN session BIGINT;
+ALTER TABLE fairlead.lease_holders ADD COLUMN alive BIGINT;
+
 UPDATE fairlead.schema SET version = 13;

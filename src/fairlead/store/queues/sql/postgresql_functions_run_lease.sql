@@ -32,6 +32,13 @@ BEGIN
     RETURNING id;
 END $$;
 
+-- A process that takes work lives as long as a session of the server holds a lock.
+CREATE OR REPLACE FUNCTION fairlead._run_say_alive(p_id bigint, p_session bigint, p_key bigint)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE fairlead.lease_holders SET session = p_session, alive = p_key WHERE id = p_id;
+END $$;
+
 -- The process was told to stop; what it holds did not fail.
 CREATE OR REPLACE FUNCTION fairlead._run_stopping(p_id bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

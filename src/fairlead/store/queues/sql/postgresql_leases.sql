@@ -25,13 +25,16 @@ SELECT fairlead._run_stopping(%(id)s);
 -- drop_lease_holders: they hold nothing any more
 SELECT fairlead._run_drop_lease_holders(%(ids)s::bigint[]);
 
--- lock_alive: this session lives as long as it holds this lock
-SELECT pg_advisory_lock_shared(1181641069, %(id)s::int);
+-- lock_alive: this session lives as long as it holds this lock; no row: somebody else has it
+SELECT pg_backend_pid() WHERE pg_try_advisory_lock_shared(1181641069, %(key)s::int);
+
+-- say_alive: a holder lives as long as this session of the server holds this lock
+SELECT fairlead._run_say_alive(%(id)s, %(session)s, %(key)s);
 
 -- dead_lease_holders: those of some holders whose session is gone
 SELECT h.id FROM fairlead.lease_holders h WHERE h.id = ANY (%(ids)s::bigint[]) AND NOT EXISTS (
   SELECT 1 FROM pg_locks l WHERE l.locktype = 'advisory' AND l.classid = 1181641069
-    AND l.objid = h.id AND l.objsubid = 2
+    AND l.objid::bigint = h.alive AND l.objsubid = 2 AND l.pid = h.session
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()));
 
 -- server_since: when the server was started
