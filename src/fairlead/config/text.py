@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fairlead.balance.objects import repr_of
 from fairlead.errors import UserError
 
 
@@ -16,5 +17,7 @@ def text_of(path: str | Path, error: type[UserError]) -> str:
     except UnicodeDecodeError as wrong:
         line = wrong.object[: wrong.start].count(b"\n") + 1
         raise error(f"{path}:{line}: cannot be read: not a text in UTF-8") from None
+    except ValueError as wrong:  # no name of a file has such a character
+        raise error(f"{repr_of(str(path))}: cannot be looked at: {wrong}") from None
     except OSError as wrong:
         raise error(f"{path}: cannot be read: {wrong.strerror}") from None

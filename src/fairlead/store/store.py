@@ -283,6 +283,11 @@ class Store(
 
 def check_url(url: str) -> None:
     """Raises StoreError for what is no URL of a store."""
+    if "\0" in str(url) or str(url).encode(errors="ignore").decode() != str(url):
+        raise StoreError(
+            "store: found a URL with a character that no name can have, allowed: sqlite:///FILE, "
+            "or postgresql://USER@HOST/DATABASE"
+        )
     if not str(url).startswith((SQLITE, *POSTGRESQL)):
         kind = str(url).partition(":")[0]
         slashes = " with three slashes" if kind == "sqlite" else ""

@@ -290,6 +290,10 @@ def open_postgresql(url: str, kind: type[PostgreSQL] = PostgreSQL) -> PostgreSQL
     place = without_password(url)
     try:
         found = kind(kind.connect(url), place)
+    except UnicodeError:  # as where a part of a host's name is too long
+        raise StoreError(
+            f"{place}: found a host that no name server knows, allowed: another"
+        ) from None
     except psycopg.Error as error:
         raise StoreError(f"{place}: {_in_words(error, url)}") from None
     _sessions.add(found)
