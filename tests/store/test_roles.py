@@ -226,6 +226,9 @@ def go_back_a_version(owner: psycopg.Connection) -> None:
     """As a store was before the newest migration."""
     owner.execute("DROP TABLE fairlead.guaranteed, fairlead.acknowledgements")
     owner.execute("ALTER TABLE fairlead.published DROP COLUMN guaranteed, DROP COLUMN shared")
+    owner.execute("ALTER TABLE fairlead.lease_holders DROP COLUMN session, DROP COLUMN alive")
+    owner.execute("ALTER TABLE fairlead.journal DROP CONSTRAINT journal_names")
+    owner.execute("DROP VIEW fairlead._cluster_events")
     owner.execute("UPDATE fairlead.schema SET version = version - 1")
 
 

@@ -114,21 +114,21 @@ SELECT * FROM fairlead._run_add_event(
   %(version)s, %(stream)s, %(destination)s, %(address)s, %(outcome)s, %(sequence)s, %(said)s);
 
 -- events_of_cluster: what happened to a cluster, one event after another
-SELECT id, kind, version, destination, outcome, stream, sequence, detail, said FROM fairlead.journal
+SELECT id, kind, version, destination, outcome, stream, sequence, detail, said FROM fairlead._cluster_events
 WHERE cluster = %(cluster)s AND id > %(after)s AND id < %(until)s ORDER BY id;
 
 -- decision: a decision in the journal
 SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
-FROM fairlead.journal WHERE id = %(number)s AND kind = 'decided';
+FROM fairlead._cluster_events WHERE id = %(number)s AND kind = 'decided';
 
 -- decisions_about: the decisions about a message in the journal, the latest first
 SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
-FROM fairlead.journal WHERE cluster = %(cluster)s AND kind = 'decided' AND key <> '' AND key = %(key)s
+FROM fairlead._cluster_events WHERE cluster = %(cluster)s AND kind = 'decided' AND key <> '' AND key = %(key)s
 ORDER BY id DESC;
 
 -- decision_in_place: the decision with a place in a stream
 SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
-FROM fairlead.journal WHERE cluster = %(cluster)s AND kind = 'decided' AND stream = %(stream)s
+FROM fairlead._cluster_events WHERE cluster = %(cluster)s AND kind = 'decided' AND stream = %(stream)s
   AND sequence = %(sequence)s ORDER BY id DESC LIMIT 1;
 
 -- unbind_from: nothing goes to a destination that has left

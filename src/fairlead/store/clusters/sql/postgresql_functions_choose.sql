@@ -1,5 +1,23 @@
 -- Clusters in plain SQL: choose and publish. See postgresql_functions.sql.
 
+-- Whether a decision's message is one that can be read again: names of a length that names have, and what
+-- it said as an object in JSON.
+CREATE OR REPLACE FUNCTION fairlead._check_asked(
+  p_group text, p_key text, p_type text, p_actor text, p_said text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF greatest(length(p_group), length(p_key), length(p_type), length(p_actor)) > 2000 THEN
+    PERFORM fairlead._refuse('group, id, type and actor: found more than 2000 characters, allowed: at most 2000');
+  ELSIF length(p_said) > 1048576 THEN
+    PERFORM fairlead._refuse(format('message: found %s characters of attributes, allowed: at most 1048576',
+      length(p_said)));
+  ELSIF json_typeof(p_said::json) <> 'object' THEN
+    PERFORM fairlead._refuse('message: found attributes that are no JSON object, allowed: one, or NULL');
+  END IF;
+EXCEPTION WHEN data_exception OR statement_too_complex THEN
+  PERFORM fairlead._refuse('message: found attributes that are no JSON, allowed: a JSON object, or NULL');
+END $$;
+
 -- Choose for one message, count it and write it to the journal. No row, and nothing done: there is
 -- no such cluster, or plain SQL does not know its policy.
 CREATE OR REPLACE FUNCTION fairlead._choose(
@@ -13,6 +31,7 @@ DECLARE
   now bigint := fairlead._now();
   exact boolean;
 BEGIN
+  PERFORM fairlead._check_asked(p_group, p_key, p_type, p_actor, p_said);
   IF p_type = 'SetPriority' THEN  -- it is no work: nothing is chosen or counted
     SELECT x.version INTO o_version FROM fairlead.clusters x WHERE x.name = p_cluster AND x.rule <> '';
     IF NOT FOUND THEN
@@ -66,6 +85,10 @@ BEGIN
     IF s.version = c.version THEN
       o_id := fairlead._go_on(c.id, c.rule, s.first, s.version, o_turn, exact, now);
       EXIT;
+    ELSIF exact OR NOT EXISTS (SELECT 1 FROM fairlead.clusters x JOIN fairlead.choice_runs y
+        ON (y.cluster, y.version) = (x.id, x.version) WHERE x.id = c.id) THEN
+      PERFORM fairlead._refuse(format('cluster %L: found version %s, of which nothing says where it begins: it '
+        'was not written by the library; allowed: a whole one; load the cluster anew', p_cluster, c.version));
     END IF;  -- a ticket of before a change, beyond what was made ahead then: another is drawn
   END LOOP;
   o_version := s.version;

@@ -202,6 +202,9 @@ CREATE OR REPLACE FUNCTION fairlead._run_add_event(
 RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM fairlead._check_events(ARRAY[p_kind], p_time, ARRAY[p_id]);
+  IF p_kind = 'decided' THEN
+    PERFORM fairlead._check_asked(p_group, p_key, p_type, p_actor, p_said);
+  END IF;
   RETURN QUERY
     INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, cost, type, actor, detail,
       cluster, version, stream, destination, address, outcome, sequence, said)

@@ -34,4 +34,13 @@ CREATE INDEX published_guaranteed ON fairlead.published (guaranteed) WHERE guara
 ALTER TABLE fairlead.lease_holders ADD COLUMN session BIGINT;
 ALTER TABLE fairlead.lease_holders ADD COLUMN alive BIGINT;
 
+-- Whatever door an event comes by, its names are short.
+ALTER TABLE fairlead.journal ADD CONSTRAINT journal_names CHECK (greatest(length(queue), length(group_name),
+  length(key), length(tenant), length(type), length(actor), length(stream)) <= 2000) NOT VALID;
+
+-- What happened to clusters: whoever chooses needs it, and nothing that was said of messages in queues.
+CREATE VIEW fairlead._cluster_events WITH (security_barrier = true) AS
+SELECT id, kind, key, cluster, version, stream, destination, address, outcome, sequence, detail, said
+FROM fairlead.journal WHERE cluster IS NOT NULL;
+
 UPDATE fairlead.schema SET version = 13;

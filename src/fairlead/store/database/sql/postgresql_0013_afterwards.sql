@@ -4,7 +4,7 @@ DECLARE
   old regprocedure;
 BEGIN
   FOR old IN SELECT p.oid FROM pg_proc p WHERE p.pronamespace = 'fairlead'::regnamespace
-      AND (p.proname, p.pronargs) = ('_run_add_published', 6) LOOP
+      AND (p.proname, p.pronargs) IN (('_run_add_published', 6), ('_run_add_queue', 3)) LOOP
     EXECUTE format('DROP FUNCTION %s', old);
   END LOOP;
 END $$;

@@ -51,8 +51,8 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead TO fairlead_operator;
 -- what they read; nobody writes a table
 GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.declared, fairlead.clusters,
   fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.listeners TO fairlead_sender;
-GRANT SELECT (id, time, kind, key, cluster, version, stream, destination, address, outcome, sequence, detail,
-  said) ON fairlead.journal TO fairlead_sender;
+GRANT SELECT ON fairlead._cluster_events TO fairlead_sender;
+GRANT SELECT (id, time) ON fairlead.journal TO fairlead_sender;
 GRANT SELECT ON fairlead.bindings, fairlead.message_ids, fairlead.guaranteed, fairlead.acknowledgements
   TO fairlead_chooser;
 GRANT SELECT (id, name, queue, state, token) ON fairlead.groups TO fairlead_chooser;

@@ -131,7 +131,8 @@ EXCEPTION WHEN lock_not_available THEN
 END $$;
 
 -- Whether who is logged in may write events of these kinds, at this time, under these numbers. One ahead of
--- the clock would hold up the time of all that follow, and one with a number that nobody has drawn would be
+-- the clock, but for where time stands still because the clock was put back, would hold up the time of all
+-- that follow, and one with a number that nobody has drawn would be
 -- in the way of the event that draws it.
 CREATE OR REPLACE FUNCTION fairlead._check_events(p_kinds text[], p_time bigint, p_ids bigint[])
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -143,9 +144,11 @@ BEGIN
   ELSIF EXISTS (SELECT 1 FROM unnest(p_ids) AS i (id)
       WHERE i.id > (SELECT n.last_value FROM fairlead.numbers n)) THEN
     PERFORM fairlead._refuse('number: found one that was not drawn, allowed: NULL, or one that was');
-  ELSIF p_time > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 3600000000
+  ELSIF p_time > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 1000000
+      AND NOT EXISTS (SELECT 1 FROM (SELECT j.time FROM fairlead.journal j ORDER BY j.id DESC LIMIT 1000) l
+        WHERE l.time BETWEEN p_time AND (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 3600000000)
       AND NOT pg_has_role(session_user,
         (SELECT n.nspowner FROM pg_namespace n WHERE n.nspname = 'fairlead'), 'USAGE') THEN
-    PERFORM fairlead._refuse('time: found one more than an hour ahead of the clock, allowed: now');
+    PERFORM fairlead._refuse('time: found one that is ahead of the clock and of the latest events, allowed: now');
   END IF;
 END $$;

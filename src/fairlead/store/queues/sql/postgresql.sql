@@ -18,7 +18,7 @@ SELECT * FROM fairlead._run_queue_locked(%(name)s);
 SELECT name FROM fairlead.queues ORDER BY name;
 
 -- add_queue: create a queue with the defaults
-SELECT fairlead._run_add_queue(%(name)s, %(remembered)s, %(max_failures)s);
+SELECT fairlead._run_add_queue(%(name)s);
 
 -- set_fair: somebody sends for a tenant; the next reader lines the tenants up
 SELECT fairlead._run_set_fair(%(queue)s);

@@ -152,7 +152,11 @@ DECLARE
   q fairlead.queues;
 BEGIN
   SELECT * INTO q FROM fairlead.queues WHERE name = p_name;
-  IF NOT FOUND AND p_create THEN
+  IF p_create AND starts_with(p_name, 'fairlead:') AND NOT has_function_privilege(session_user,
+      'fairlead._run_stopping(bigint)', 'EXECUTE') THEN
+    PERFORM fairlead._refuse(format('permission denied for queue %L, in which servers keep what is their own',
+      p_name), '42501');
+  ELSIF q.id IS NULL AND p_create THEN
     IF coalesce(p_name, '') = '' OR length(p_name) > 500 THEN
       PERFORM fairlead._refuse('queue: found no name, or one of more than 500 characters, '
         'allowed: a name');
@@ -161,7 +165,7 @@ BEGIN
       VALUES (p_name, 604800000000, CASE WHEN NOT starts_with(p_name, 'fairlead:') THEN 5 END)
       ON CONFLICT (name) DO NOTHING;
     SELECT * INTO q FROM fairlead.queues WHERE name = p_name;
-  ELSIF NOT FOUND THEN
+  ELSIF q.id IS NULL THEN
     PERFORM fairlead._refuse(format('queue: found %L, allowed: one that there is', p_name));
   END IF;
   RETURN q;

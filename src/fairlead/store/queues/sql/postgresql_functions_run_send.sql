@@ -2,12 +2,10 @@
 -- The library calls these, statement by statement; each runs as the owner of the schema.
 
 -- Create a queue with the defaults.
-CREATE OR REPLACE FUNCTION fairlead._run_add_queue(
-  p_name text, p_remembered bigint, p_max_failures bigint)
+CREATE OR REPLACE FUNCTION fairlead._run_add_queue(p_name text)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  INSERT INTO fairlead.queues (name, remembered, max_failures) VALUES (p_name, p_remembered, p_max_failures)
-  ON CONFLICT (name) DO NOTHING;
+  PERFORM fairlead._queue(p_name, true);
 END $$;
 
 -- Somebody sends for a tenant; the next reader lines the tenants up.

@@ -96,6 +96,9 @@ BEGIN
   ELSIF NOT fairlead._is_readable(p_format, p_body) THEN
     PERFORM fairlead._refuse('body: found bytes that are not what its format says, allowed: bytes, a text in '
       'UTF-8, or JSON');
+  ELSIF p_expires < 0 OR greatest(p_due, p_expires) > 4000000000000000000 THEN
+    PERFORM fairlead._refuse('due and expires: found a time that is not of this calendar, allowed: microseconds '
+      'since 1970, to 4000000000000000000');
   ELSIF greatest(length(p_group), length(p_id), length(p_type), length(p_tenant)) > 500 THEN
     PERFORM fairlead._refuse('group, id, type and tenant: found more than 500 characters, '
       'allowed: at most 500');

@@ -16,13 +16,14 @@ BEGIN
   SELECT e.* INTO wrong FROM unnest(p_every) e
     WHERE e.priority NOT BETWEEN 0 AND 255 OR e.cost IS NULL OR e.cost < 1
       OR e.cost > div(4611686018427387904, unit) OR NOT fairlead._is_format(e.format, e.body)
+      OR e.expires < 0 OR greatest(e.due, e.expires) > 4000000000000000000
       OR e.body IS NULL OR octet_length(e.body) > fairlead._max_body(e.format)
       OR NOT fairlead._is_readable(e.format, e.body)
       OR greatest(length(e.group_name), length(e.key), length(e.type), length(e.tenant)) > 500
     ORDER BY e.conversation LIMIT 1;
   IF FOUND THEN
     PERFORM fairlead._refuse(CASE WHEN wrong.cost BETWEEN 1 AND div(4611686018427387904, unit)
-      THEN 'message: found a priority, a format, a body or a name that is not allowed, allowed: what '
+      THEN 'message: found a priority, a format, a body, a name or a time that is not allowed, allowed: what '
         'fairlead.send takes'
       ELSE format('cost: found %s, allowed: an integer from 1 to %s with these weights of tenants',
         coalesce(wrong.cost::text, 'NULL'), div(4611686018427387904, unit)) END);
