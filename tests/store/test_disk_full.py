@@ -359,3 +359,34 @@ def test_a_process_that_comes_to_a_full_disk_can_drain_it(full_disk: Path) -> No
     fill(full_disk)
     with Store.open(url) as store:
         assert len(drained(store)) == 20
+
+
+@pytest.mark.parametrize("how", ["accept", "reject"])
+def test_large_groups_are_settled_on_a_full_disk(full_disk: Path, how: str) -> None:
+    """In as many transactions as it takes, and what was free before is kept for the next one."""
+    url = f"sqlite:///{full_disk}/work.db"
+    with Store.open(url) as store:
+        assert store.take("q") is None  # from now on some room is kept
+        sent = 0
+        with suppress(StoreError):
+            for body in bodies():
+                store.send("q", body, group=f"g{sent % 3}", id=str(sent))
+                sent += 1
+        assert sent > 300
+    fill(full_disk)
+    with Store.open(url) as store:
+        done: list[str] = []
+        while (work := store.take("q")) is not None:
+            done += [message.id for message in work]
+            if how == "accept":
+                work.accept()
+            else:
+                work.reject("why")
+        assert sorted(done, key=int) == [str(each) for each in range(sent)]
+        assert [(each.messages, each.working) for each in store.queues()] == [(0, 0)]
+        assert store.queues()[0].dead == (0 if how == "accept" else sent)
+        assert not store.check()
+        if how == "accept":  # nothing has grown, so the room is kept again
+            assert (full_disk / "work.db-reserve").stat().st_size == 8 << 20
+        settled = {"accept": "accepted", "reject": "rejected"}[how]
+        assert [e.id for e in store.journal() if e.kind == settled] == done

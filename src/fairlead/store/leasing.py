@@ -6,16 +6,17 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Final, TypeVar
 
-from fairlead.errors import SharedQueueError
+from fairlead.errors import DiskFullError, SharedQueueError
 from fairlead.store.admin import queues as admin
 from fairlead.store.arguments import MAX_TAKEN, duration, name, queue_name, whole
 from fairlead.store.context import Context
 from fairlead.store.conversation import Conversation, DialogSession
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
-from fairlead.store.database.reserve import Reserve
+from fairlead.store.database.reserve import SIZE, Reserve
 from fairlead.store.database.retrying import again
 from fairlead.store.database.tracing import trace_of
 from fairlead.store.journal.retention import Retention
@@ -28,7 +29,7 @@ from fairlead.store.queues.one_statement import (
 )
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settings import known_queue
-from fairlead.store.queues.settlement import Settlement
+from fairlead.store.queues.settlement import Settlement, portions
 from fairlead.store.queues.settling import settle, stale
 from fairlead.store.queues.taking import PAGE, Claim, Held, more_of_held, take_from
 from fairlead.store.queues.unreadable import are_readable, bury_unreadable
@@ -234,7 +235,19 @@ class StoreLeases(ABC, DialogSession):
                 self._shared.add(queue)
             else:
                 return
-        self.even_if_full(lambda: self._settle(queue, end))
+        try:
+            self._settle(queue, end)
+        except DiskFullError:
+            if self._reserve is None:
+                raise
+            for each in self._portions(end):
+                self.even_if_full(partial(self._settle, queue, each))
+
+    def _portions(self, end: Settlement) -> list[Settlement]:
+        """What a full disk has room for at one time: each byte is written twice."""
+        with self._connection() as database:
+            rows = database.run("bytes_of", ids=[each.number for each in end.given])
+        return portions(end, {number: size for number, size in rows}, SIZE // 4)  # noqa: C416
 
     def _settle(self, queue: str, end: Settlement) -> None:
         with self._writing() as database:

@@ -2,12 +2,14 @@
 
 To take work is to write, too. So a process that takes work keeps some room, in a file beside the
 database. Where the disk is full, that is given up for those who take and settle; senders are
-refused until the disk has it again.
+refused until the disk has it again. What SQLite has written beside the database (the WAL) is moved
+there first, so that it is written over, and grows no more.
 """
 
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +19,8 @@ from fairlead.errors import DiskFullError
 
 SIZE: Final = 8 << 20
 """Bytes: twice what SQLite writes beside the database before it moves it there."""
+PATIENCE: Final = 1.0
+"""Seconds to wait for those who read the WAL."""
 T = TypeVar("T")
 
 
@@ -51,18 +55,27 @@ class Reserve:
         try:
             return what()
         except DiskFullError:
-            if not self._give_up():
-                raise
-            return what()
-
-    def _give_up(self) -> bool:
+            self._give_up()
+            self._checkpoint()
         try:
-            if not self._file.stat().st_size:
-                return False
+            found = what()
+        finally:
+            self._checkpoint()
+        self.keep()  # for the next one, if there is room now
+        return found
+
+    def _checkpoint(self) -> None:
+        """Move what stands in the WAL into the database; not where somebody still reads it."""
+        with suppress(sqlite3.Error):
+            connection = sqlite3.connect(self._place, timeout=PATIENCE, isolation_level=None)
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                connection.close()
+
+    def _give_up(self) -> None:
+        with suppress(OSError):
             os.truncate(self._file, 0)
-        except OSError:
-            return False
-        return True
 
     def check(self) -> None:
         """Raises DiskFullError where the room was given up, and the disk does not have it again."""

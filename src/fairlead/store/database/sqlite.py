@@ -202,6 +202,8 @@ def open_sqlite(path: Path) -> SQLite:
     try:
         _use_wal(connection)
         connection.execute("PRAGMA synchronous = FULL")
+        # as SQLite is by itself: some systems' overwrites all that is deleted, on a full disk, too
+        connection.execute("PRAGMA secure_delete = FAST")
     except sqlite3.Error as error:
         connection.close()
         raise _store_error(error, str(path)) from error

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 ACCEPTED: Final = "accepted"
 REJECTED: Final = "rejected"
@@ -47,3 +48,25 @@ class Settlement(Struct):
     """Whether the group stays with its reader: what was given is done, and he goes on."""
     redelivers: bool = False
     """Whether what is left may have been given before: then its attempts are counted on."""
+
+
+def portions(end: Settlement, sizes: Mapping[int, int], most: int) -> list[Settlement]:
+    """The same in several, one after the other, each of messages of at most so many bytes.
+
+    What a reader is done with is done, in however many transactions; what he gives back is given
+    back at once. `sizes`: number of a message → bytes.
+    """
+    if end.kind == RELEASE or end.done:
+        return [end]
+    parts: list[list[Given]] = [[]]
+    room = most
+    for each in end.given:
+        size = sizes.get(each.number, 0)
+        if parts[-1] and size > room:
+            parts.append([])
+            room = most
+        parts[-1].append(each)
+        room -= size
+    dead = {each.number: end.reason for each in end.given} if end.kind == REJECTED else end.dead
+    first = [replace(end, kind=ACCEPTED, given=part, dead=dead, keep=True) for part in parts[:-1]]
+    return [*first, replace(end, given=parts[-1])]

@@ -172,6 +172,9 @@ FROM unnest(%(ids)s::bigint[]) AS g (value) CROSS JOIN LATERAL (
                (SELECT -max(id) FROM fairlead.messages WHERE group_id = g.value AND id < 0)) AS head) h
   JOIN fairlead.messages m ON m.id IN (h.head, -h.head);
 
+-- bytes_of: how many bytes messages have
+SELECT id, octet_length(body) FROM fairlead.messages WHERE id = ANY (%(ids)s::bigint[]);
+
 -- drop_messages: they are done
 SELECT fairlead._run_drop_messages(%(ids)s::bigint[]);
 

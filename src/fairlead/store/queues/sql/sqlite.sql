@@ -177,6 +177,9 @@ FROM (SELECT (SELECT min(id) FROM (
         SELECT -max(id) FROM fairlead_messages WHERE group_id = value AND id < 0)) AS head
       FROM json_each(:ids)) h JOIN fairlead_messages m ON m.id IN (h.head, -h.head);
 
+-- bytes_of: how many bytes messages have
+SELECT id, length(body) FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids));
+
 -- drop_messages: they are done
 DELETE FROM fairlead_messages WHERE id IN (SELECT value FROM json_each(:ids));
 
