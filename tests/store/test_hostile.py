@@ -13,6 +13,7 @@ import pytest
 
 from fairlead import Store
 from fairlead.errors import FairleadError, MessageError, StoreError
+from fairlead.store.queues.bodies import BYTES, Envelope
 from tests.store.roles import UrlOf, store_with_roles
 
 Open = Callable[..., Store]
@@ -202,6 +203,18 @@ def test_a_sender_puts_nothing_where_servers_keep_what_is_their_own(
         if kind == "new":
             with connected(url_of("worker")) as plain:
                 plain.execute("SELECT fairlead.send(%s, 'x')", [own])
+
+
+def test_an_envelope_comes_from_a_server(url_of: UrlOf, opened: Open) -> None:
+    """Who reads it there takes it for what a server has looked at."""
+    found = Envelope(b"\x00Sp", BYTES, b"x")
+    for role in ("sender", "chooser"):
+        with opened(url_of(role)) as store:
+            with pytest.raises(MessageError, match="as only servers give"):
+                store.send("q", found)
+            with pytest.raises(MessageError):
+                store.send_many("q", [{"body": found}])
+    assert opened(url_of("worker")).send("q", found)
 
 
 def test_a_chooser_makes_no_queue_without_a_name(url_of: UrlOf) -> None:

@@ -145,6 +145,12 @@ RETURN p_format IS NOT NULL AND p_format & 3 < 3 AND p_format >> 61 = 0
          OR p_format & 4 > 0 AND coalesce(
            (p_format >> 4 & 268435455) + (p_format >> 32 & 268435455) <= octet_length(p_body), true));
 
+-- Whether who is logged in may take work, as servers do.
+CREATE OR REPLACE FUNCTION fairlead._takes() RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT has_function_privilege(session_user, 'fairlead._run_stopping(bigint)', 'EXECUTE')
+$$;
+
 -- A queue as it is set; it is created with the defaults if it is not there.
 CREATE OR REPLACE FUNCTION fairlead._queue(p_name text, p_create boolean)
 RETURNS fairlead.queues LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -152,8 +158,7 @@ DECLARE
   q fairlead.queues;
 BEGIN
   SELECT * INTO q FROM fairlead.queues WHERE name = p_name;
-  IF p_create AND starts_with(p_name, 'fairlead:') AND NOT has_function_privilege(session_user,
-      'fairlead._run_stopping(bigint)', 'EXECUTE') THEN
+  IF p_create AND starts_with(p_name, 'fairlead:') AND NOT fairlead._takes() THEN
     PERFORM fairlead._refuse(format('permission denied for queue %L, in which servers keep what is their own',
       p_name), '42501');
   ELSIF q.id IS NULL AND p_create THEN
