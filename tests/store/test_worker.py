@@ -576,3 +576,19 @@ def test_a_thread_that_dies_ends_the_process_with_status_1(tmp_path: Path) -> No
         assert store.take("q", wait=SECONDS) is not None
         assert kinds(store) == ["sent", "taken", "released", "taken"]
         assert store.queues()[0].failures == 1
+
+
+@both
+def test_a_function_that_does_not_return_is_named(dialect: str, tmp_path: Path) -> None:
+    url = made_url(dialect)
+    with Store.open(url) as store:
+        store.send("q", "x", group="kim", id="m 1")
+    named = 'queue="q" group="kim" message="m 1" attempt=1'
+    options = ("--lease", "0.2", "--grace", "0")
+    with working(tmp_path, url, WAITING, *options) as worker:
+        worker.until(lambda it: any("event=still-working" in line for line in it.said()))
+        stop(worker)
+        lines = [line for line in worker.said() if "event=" in line]
+    (told, *_) = [line for line in lines if "event=still-working" in line]
+    assert f"event=still-working {named} seconds=" in told
+    assert [line for line in lines if f"event=left {named}" in line]

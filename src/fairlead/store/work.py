@@ -130,6 +130,11 @@ class HeldWork(Work):
         """The group, as errors name it."""
         return f"group {self.group!r}" if self.group else "an item without a group"
 
+    @property
+    def latest(self) -> str:
+        """The id of the message that was given last; "" before any was."""
+        return self._given[-1].id if self._given else ""
+
     def is_at_hand(self) -> bool:
         """Whether the next message is given without asking the database."""
         read_on = self._next < len(self._read) and not self._passed

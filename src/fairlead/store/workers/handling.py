@@ -35,6 +35,8 @@ MAX_WAIT: Final = 10.0
 """Seconds between two looks whether a database is back."""
 PLAIN: Final = re.compile(r"[^\s\"=]+")
 SAVEPOINT: Final = "fairlead_message"
+IN_HAND: Final[set[StoreWork]] = set()
+"""What this process is working on, in whichever thread."""
 OTHERWISE: Final = {"released": ("rejected", "accepted")}
 """A release may be the last of those that a queue allows; then those before it are accepted."""
 
@@ -64,6 +66,14 @@ class Handling(NamedTuple):
 
 def handle(store: Store, work: StoreWork, handler: Handler, handling: Handling) -> None:
     """Handle a group and settle it; an error of the handler is no error here."""
+    IN_HAND.add(work)
+    try:
+        _handle(store, work, handler, handling)
+    finally:
+        IN_HAND.discard(work)
+
+
+def _handle(store: Store, work: StoreWork, handler: Handler, handling: Handling) -> None:
     began = time.monotonic()
     handler = traced(store, work.queue, handler)
     most = 1 if work.attempt > 1 else handling.most

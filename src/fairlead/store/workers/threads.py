@@ -12,7 +12,8 @@ from typing import Final
 from fairlead.errors import StoreError
 from fairlead.store.store import Store
 from fairlead.store.workers.handlers import raised_at
-from fairlead.store.workers.handling import LOGGER, MAX_WAIT
+from fairlead.store.workers.handling import IN_HAND, LOGGER, MAX_WAIT
+from fairlead.store.workers.lease_renewal import in_words
 from fairlead.store.workers.manager import ServiceManager
 
 WAIT: Final = 1.0
@@ -114,6 +115,8 @@ class Threads:
                 return 128 + number
         if self.busy:
             LOGGER.warning("left work in hand after %g s; it is taken back without blame", grace)
+            for work in list(IN_HAND):
+                LOGGER.warning("event=left %s", in_words(work))
         return int(self._died.is_set())
 
     def _is_lost(self, error: StoreError) -> None:
