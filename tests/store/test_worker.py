@@ -592,3 +592,29 @@ def test_a_function_that_does_not_return_is_named(dialect: str, tmp_path: Path) 
     (told, *_) = [line for line in lines if "event=still-working" in line]
     assert f"event=still-working {named} seconds=" in told
     assert [line for line in lines if f"event=left {named}" in line]
+
+
+KEEPS_ALL = """
+import ctypes
+
+def work(message):
+    print("begins", flush=True)
+    ctypes.PyDLL(None).sleep(20)  # which lets no other thread of its process run
+
+handlers = {"q": work}
+"""
+
+
+@pytest.mark.slow
+@both
+def test_a_function_that_lets_nothing_else_run_keeps_its_lease(
+    dialect: str, tmp_path: Path
+) -> None:
+    url = made_url(dialect)
+    with Store.open(url) as store:
+        store.send("q", "x", group="kim")
+        with working(tmp_path, url, KEEPS_ALL, "--lease", "8", "--processes", "2") as worker:
+            worker.until(lambda _: store.queues()[0].messages == 0)
+            stop(worker)
+        kinds = [event.kind for event in store.journal()]
+    assert kinds == ["sent", "taken", "accepted"]

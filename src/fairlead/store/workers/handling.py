@@ -13,7 +13,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +23,7 @@ from fairlead.store.message import Message
 from fairlead.store.store import Store
 from fairlead.store.workers.counting import Counts
 from fairlead.store.workers.handlers import FAILURES, Handler, raised_at
+from fairlead.store.workers.held import Telling
 from fairlead.store.workers.lease_renewal import renewed
 from fairlead.store.workers.tracing import traced
 
@@ -56,6 +57,15 @@ class Handling(NamedTuple):
     """So many messages of a group at most are handled in one go."""
     counts: Counts | None = None
     """Where what was done is counted."""
+    telling: Telling | None = None
+    """Tells another process what is held, which extends the leases, too."""
+
+    @contextmanager
+    def keeping(self, work: StoreWork) -> Iterator[None]:
+        """In this block its lease is extended."""
+        told = nullcontext() if self.telling is None else self.telling.holding(work)
+        with told, renewed(work, self.lease):
+            yield
 
     def delay(self, attempt: int) -> float:
         """Seconds until a group that failed can be taken again."""
@@ -82,7 +92,7 @@ def _handle(store: Store, work: StoreWork, handler: Handler, handling: Handling)
         if handler.in_transaction:
             done, error = _in_transaction(store, work, handler, most, handling)
         else:
-            with renewed(work, handling.lease):
+            with handling.keeping(work):
                 done, error = _outside(work, handler.call, most)
         if error is None:
             outcome = "accepted"
@@ -190,7 +200,7 @@ def _prepared(
     steps: list[Step] = []
     if handler.before is None:
         return steps, None
-    with renewed(work, handling.lease):
+    with handling.keeping(work):
         while len(steps) < most:
             message = _looked_at(work)
             if message is None or (call := handler.before(message)) is None:

@@ -21,6 +21,7 @@ from fairlead.errors import FairleadError
 from fairlead.store.store import Store
 from fairlead.store.workers.handlers import load
 from fairlead.store.workers.handling import LOGGER, Handling
+from fairlead.store.workers.held import Renewals, Telling
 from fairlead.store.workers.manager import ServiceManager
 from fairlead.store.workers.threads import TOLD, Asked, listen, next_of
 from fairlead.store.workers.worker import Worker
@@ -73,6 +74,14 @@ class Child:
         if self._end.closed:
             self.process.join(seconds)
         return None
+
+    def tells(self, renewals: Renewals) -> None:
+        """Hear all that it says of what it holds."""
+        process = self.process.pid or 0
+        while (said := self.hear(0)) is not None:
+            renewals.heard(process, said)
+        if not self.process.is_alive():
+            renewals.gone(process)
 
     def tell(self) -> None:
         """Tell it to stop."""
@@ -134,13 +143,14 @@ def check(job: Job) -> None:
 def run_here(
     job: Job,
     asked: Asked,
-    _: Connection | None = None,
+    end: Connection | None = None,
     manager: ServiceManager | None = None,
 ) -> int:
     """Work in this process until a signal comes; the exit status. Raises FairleadError."""
     handlers = load(job.place, job.queues)
     store = Store.open(job.url, create=False)
-    worker = Worker(store, handlers, job.handling)
+    telling = None if end is None else Telling(end.send)
+    worker = Worker(store, handlers, job.handling._replace(telling=telling))
     worker.start(job.threads, until_empty=job.until_empty)
     status = worker.run(asked, job.grace, manager)
     if not worker.busy:
@@ -151,9 +161,11 @@ def run_here(
 def supervise(job: Job, asked: Asked, processes: int, manager: ServiceManager) -> int:
     """Let so many processes work until a signal comes; the exit status."""
     places = [Place(partial(run_here, job)) for _ in range(processes)]
+    renewals = Renewals(Store.open(job.url, create=False), job.handling.lease)
     while (signal_ := next_of(asked, LOOK)) is None:
         manager.alive()
         for each in places:
+            each.child.tells(renewals)
             each.look()
     manager.stopping()
     LOGGER.info("event=stopping signal=%d", signal_)
@@ -169,6 +181,7 @@ def supervise(job: Job, asked: Asked, processes: int, manager: ServiceManager) -
             status, until = 128 + number, 0
     for child in children:
         child.kill()
+    renewals.close()
     return status
 
 
