@@ -9,7 +9,7 @@ from fairlead.errors import StoreError
 from fairlead.store.database import bridge
 from fairlead.store.database.postgresql import PostgreSQL, open_postgresql
 from fairlead.store.database.postgresql_async import AsyncPostgreSQL
-from fairlead.store.queues.lease_holders_postgresql import SessionLocks
+from fairlead.store.queues.lease_holders_postgresql import ASK, SessionLocks
 
 
 class LoopSessionLocks(SessionLocks):
@@ -22,6 +22,22 @@ class LoopSessionLocks(SessionLocks):
         """Of the task that uses the session; they come one after another."""
         self._said = asyncio.Event()
         """The server has said something, or somebody wants the session."""
+        self._asking: asyncio.Task[None] | None = None
+
+    def close(self) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
+        super().close()
+
+    def _keep(self) -> None:
+        if self._asking is None:
+            self._asking = asyncio.get_running_loop().create_task(self._ask_often())
+
+    async def _ask_often(self) -> None:
+        while True:
+            await asyncio.sleep(ASK)
+            with suppress(StoreError):  # it is asked again
+                await bridge.run_verb(self.check)
 
     def check(self) -> None:
         if self._database is None or self._mine.locked():
@@ -65,7 +81,10 @@ class LoopSessionLocks(SessionLocks):
                     await self._until_said(database, left)
                     found = await self._new(database)
             except Error as error:
-                raise StoreError(f"{database.place}: {error}") from None
+                if not database.lost:
+                    raise StoreError(f"{database.place}: {error}") from None
+                await bridge.run_verb(self._connect)
+                found = self._maybe_missed()
         return found
 
     async def _until_said(self, database: PostgreSQL, left: float) -> None:

@@ -59,8 +59,13 @@ UNREADABLE: Final = (
     "store: found a URL that cannot be read, allowed: postgresql://USER@HOST:PORT/DATABASE, or "
     "several HOST:PORT with commas between them"
 )
-READ_COMMITTED: Final = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"
-"""For single statements, too, whatever the default of the database or of the user is."""
+OPENING: Final = (
+    "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; "
+    "SELECT set_config('idle_session_timeout', '0', false) "
+    "WHERE current_setting('server_version_num')::int >= 140000"
+)
+"""Whatever the default of the database or of the user is: single statements run so, too, and idle
+connections stay; by one of them a process says that it lives."""
 DISK_FULL: Final = "53100"
 DENIED: Final = "42501"
 READ_ONLY: Final = "25006"
@@ -110,7 +115,7 @@ class PostgreSQL:
         import psycopg
 
         connection = psycopg.connect(url, **SETTINGS)
-        connection.execute(READ_COMMITTED)
+        connection.execute(OPENING)
         return connection
 
     def _new_cursor(self) -> Any:  # noqa: ANN401 - the driver's

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from fairlead.store.database.bridge import wait_for
-from fairlead.store.database.postgresql import READ_COMMITTED, SETTINGS, PostgreSQL
+from fairlead.store.database.postgresql import OPENING, SETTINGS, PostgreSQL
 
 
 class AsyncPostgreSQL(PostgreSQL):
@@ -23,7 +23,7 @@ class AsyncPostgreSQL(PostgreSQL):
             connecting.add_done_callback(_close)
             raise
         try:
-            wait_for(connection.execute(READ_COMMITTED))
+            wait_for(connection.execute(OPENING))
         except BaseException:  # whoever asked was cancelled, say
             wait_for(connection.close())
             raise

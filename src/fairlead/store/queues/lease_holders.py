@@ -16,6 +16,9 @@ from typing import Protocol
 
 from fairlead.store.database.port import Database
 
+Holder = tuple[int, str, int]
+"""Its number, its host and its process there."""
+
 
 class Liveness(Protocol):
     """How holders of one kind of database say that they live."""
@@ -32,8 +35,8 @@ class Liveness(Protocol):
     def check(self) -> None:
         """See to it that others still know that it lives."""
 
-    def dead(self, database: Database, holders: Sequence[tuple[int, str]]) -> set[int]:
-        """Those of other holders (id and host) that are surely dead."""
+    def dead(self, database: Database, holders: Sequence[Holder]) -> set[int]:
+        """Those of other holders that are surely dead."""
 
     def blameless(self, database: Database, taken: int) -> bool:
         """Whether work taken then was lost because the database's server was started anew."""

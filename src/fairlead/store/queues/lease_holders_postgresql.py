@@ -8,17 +8,22 @@ import select
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from threading import Condition, Lock
+from threading import Condition, Event, Lock, Thread
 from typing import Any, Final
 
 from fairlead.errors import StoreError
 from fairlead.store.database.port import Database
 from fairlead.store.database.postgresql import PostgreSQL, open_postgresql
+from fairlead.store.queues.lease_holders import Holder, is_running
 
 SURELY: Final = 30.0
 """Seconds."""
 TRIES: Final = 100
 """Keys of advisory locks that are tried."""
+ASK: Final = 5.0
+"""Seconds: so often a process looks whether its session is there, and connects again."""
+GRACE: Final = 30.0
+"""Seconds for which a session has to be gone before its process counts as dead, if it may live."""
 CHANNEL: Final = "fairlead_"
 """Of a queue, with its id: on it a server notifies those who wait."""
 
@@ -43,12 +48,28 @@ class SessionLocks:
         self._interrupters = 0
         self._session = self._key = 0
         """The server's process, and the lock that it holds."""
+        self._gone: dict[int, float] = {}
+        """Holder → since when its session is gone, though its process may live."""
+        self._closed = Event()
+        self._keeper: Thread | None = None
 
     def live(self, id_: int, database: Database) -> None:
         if self._database is None or self._database.connection.closed:
             self._connect()
         self._ids.add(id_)
         self._say_alive(database, id_)
+        self._keep()
+
+    def _keep(self) -> None:
+        """See to it in the background that the session is there, whatever the readers do."""
+        if self._keeper is None:
+            self._keeper = Thread(target=self._ask, name="fairlead-alive", daemon=True)
+            self._keeper.start()
+
+    def _ask(self) -> None:
+        while not self._closed.wait(ASK):
+            with suppress(StoreError):  # it is asked again
+                self.check()
 
     def check(self) -> None:
         """Connect again where the session was lost, as when the server was started anew."""
@@ -63,10 +84,22 @@ class SessionLocks:
         finally:
             self.lock.release()
 
-    def dead(self, database: Database, holders: Sequence[tuple[int, str]]) -> set[int]:
-        others = [id_ for id_, _ in holders if id_ not in self._ids]
-        found = database.run("dead_lease_holders", ids=others) if others else []
-        return {id_ for (id_,) in found}
+    def dead(self, database: Database, holders: Sequence[Holder]) -> set[int]:
+        """Those whose session is gone, once it is sure that they did not only lose it.
+
+        A server or a proxy ends sessions that are idle, and a process connects again.
+        """
+        others = {id_: (host, pid) for id_, host, pid in holders if id_ not in self._ids}
+        found = database.run("dead_lease_holders", ids=sorted(others)) if others else []
+        gone, now = {id_ for (id_,) in found}, time.monotonic()
+        for id_ in others:
+            if id_ not in gone:
+                self._gone.pop(id_, None)
+        return {
+            id_
+            for id_ in gone
+            if not is_running(*others[id_]) or now - self._gone.setdefault(id_, now) >= GRACE
+        }
 
     def blameless(self, database: Database, taken: int) -> bool:
         ((since,),) = database.run("server_since")
@@ -132,8 +165,15 @@ class SessionLocks:
                     self._sleep(database, timeout)
                     found = self._heard(database)
             except Error as error:
-                raise StoreError(f"{database.place}: {error}") from None
+                if not database.lost:
+                    raise StoreError(f"{database.place}: {error}") from None
+                self._connect()
+                found = self._maybe_missed()
         return found
+
+    def _maybe_missed(self) -> list[tuple[int, bool]]:
+        """Something may have arrived for any queue while nobody heard of it."""
+        return [(queue, True) for queue in self._queues]
 
     def _sleep(self, database: PostgreSQL, timeout: float) -> None:
         """Until the server says something, or somebody interrupts."""
@@ -157,6 +197,9 @@ class SessionLocks:
         return queue, not said.payload or said.payload in map(str, self._ids)
 
     def close(self) -> None:
+        self._closed.set()
+        if self._keeper is not None:
+            self._keeper.join(ASK)
         if self._database is not None:
             with suppress(StoreError):
                 if self._queues:

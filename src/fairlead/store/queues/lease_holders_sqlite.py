@@ -14,6 +14,7 @@ from weakref import WeakSet
 from fairlead.errors import StoreError
 from fairlead.store.database.port import Database
 from fairlead.store.database.reserve import Reserve
+from fairlead.store.queues.lease_holders import Holder
 
 
 class LockFiles:
@@ -47,11 +48,11 @@ class LockFiles:
     def check(self) -> None:
         """The system keeps the locks."""
 
-    def dead(self, database: Database, holders: Sequence[tuple[int, str]]) -> set[int]:
+    def dead(self, database: Database, holders: Sequence[Holder]) -> set[int]:
         here = socket.gethostname()
         return {
             id_
-            for id_, host in holders
+            for id_, host, _ in holders
             if host == here and id_ not in self._own and self._is_free(id_)
         }
 

@@ -68,7 +68,7 @@ class Leases:
             rows = [
                 row for row in database.run("every_lease_holder") if not is_running(row[1], row[3])
             ]
-            dead = self._liveness.dead(database, [(id_, host) for id_, host, *_ in rows])
+            dead = self._liveness.dead(database, [(id_, host, pid) for id_, host, _, pid in rows])
         if dead:
             with self._connections.writing() as database:
                 _forget(database, sorted(dead))
@@ -92,9 +92,9 @@ class Leases:
                 return
             self._missing.discard(queue)
             rows = database.run("lease_holders_of", queue=found.id)
-            dead = self._liveness.dead(database, [(id_, host) for id_, host, _ in rows])
+            dead = self._liveness.dead(database, [(id_, host, pid) for id_, host, pid, _ in rows])
         if dead:
-            stopping = {id_ for id_, _, stopping in rows if stopping}
+            stopping = {id_ for id_, *_, stopping in rows if stopping}
             with self._connections.writing() as database:
                 self._take_back(database, queue, dead, stopping)
         if self._id and time.monotonic() - self._swept >= SWEEP:
@@ -133,7 +133,7 @@ class Leases:
         self._liveness.check()
         with self._connections.one() as database:
             rows = database.run("every_lease_holder")
-            dead = self._liveness.dead(database, [(id_, host) for id_, host, *_ in rows])
+            dead = self._liveness.dead(database, [(id_, host, pid) for id_, host, _, pid in rows])
         return [(id_, name) for id_, _, name, _ in rows if id_ in dead]
 
     def _take_back(

@@ -7,7 +7,7 @@ SELECT 1 WHERE fairlead._is_held(%(token)s);
 SELECT * FROM fairlead._run_held_by(%(queue)s, %(holders)s::bigint[]);
 
 -- lease_holders_of: who holds groups of a queue
-SELECT h.id, h.host, h.stopping FROM fairlead.lease_holders h
+SELECT h.id, h.host, h.pid, h.stopping FROM fairlead.lease_holders h
 WHERE h.id IN (SELECT DISTINCT holder FROM fairlead.groups WHERE queue = %(queue)s AND state = 2);
 
 -- fence: groups with the tokens of who holds them, kept from everybody else until it has settled them

@@ -16,7 +16,7 @@ SELECT id, token, taken FROM fairlead_groups
 WHERE queue = :queue AND state = 2 AND holder IN (SELECT value FROM json_each(:holders));
 
 -- lease_holders_of: who holds groups of a queue
-SELECT h.id, h.host, h.stopping FROM fairlead_lease_holders h
+SELECT h.id, h.host, h.pid, h.stopping FROM fairlead_lease_holders h
 WHERE h.id IN (SELECT DISTINCT holder FROM fairlead_groups WHERE queue = :queue AND state = 2);
 
 -- fence: groups with the tokens of who holds them, kept from everybody else until it has settled them
