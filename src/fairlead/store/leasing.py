@@ -31,7 +31,7 @@ from fairlead.store.queues.received import Received
 from fairlead.store.queues.settings import known_queue
 from fairlead.store.queues.settlement import Settlement, portions
 from fairlead.store.queues.settling import settle, stale
-from fairlead.store.queues.taking import PAGE, Claim, Held, more_of_held, take_from
+from fairlead.store.queues.taking import PAGE, Claim, Held, more_of_held, take_portion
 from fairlead.store.queues.unreadable import are_readable, bury_unreadable
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
@@ -270,24 +270,30 @@ class StoreLeases(ABC, DialogSession):
         """Take work or settle it; on a full disk with the room that is kept for that."""
         return what() if self._reserve is None else self._reserve.needed_by(what)
 
-    @again
     def _take(self, queue: str, claim: Claim) -> list[Held]:
+        while True:  # what nobody wants any more goes in portions, and others write between them
+            found, more = self._take_portion(queue, claim)
+            if not more:
+                return found
+
+    @again
+    def _take_portion(self, queue: str, claim: Claim) -> tuple[list[Held], bool]:
         if self._one_statement and claim.most == 1 and queue not in self._shared:
             try:
                 return self._take_one(queue, claim)
             except SharedQueueError:
                 self._shared.add(queue)
         with self._writing() as database:
-            return take_from(database, queue, claim, self._clock())
+            return take_portion(database, queue, claim, self._clock())
 
-    def _take_one(self, queue: str, claim: Claim) -> list[Held]:
+    def _take_one(self, queue: str, claim: Claim) -> tuple[list[Held], bool]:
         """In one statement; what cannot be read is buried in a transaction of its own."""
         while True:
             with self._alone() as database:
-                found = take_one(database, queue, claim, self._clock())
+                found, more = take_one(database, queue, claim, self._clock())
             if are_readable(found):
-                return found
+                return found, more
             with self._writing() as database:
                 columns = known_queue(database, queue, self._clock())
                 if found := bury_unreadable(database, columns, found, claim.actor):
-                    return found
+                    return found, False

@@ -23,6 +23,8 @@ from fairlead.store.queues.settling import take_back
 LOGGER: Final = logging.getLogger("fairlead.store")
 LOOK: Final = 1.0
 """Seconds: so often a store looks whether the lease holders live."""
+PORTION: Final = 300
+"""So many groups of the dead are taken back in one transaction: others write after it."""
 SWEEP: Final = 60.0
 """Seconds: so often it looks whether those who hold nothing live."""
 
@@ -95,8 +97,7 @@ class Leases:
             dead = self._liveness.dead(database, [(id_, host, pid) for id_, host, pid, _ in rows])
         if dead:
             stopping = {id_ for id_, *_, stopping in rows if stopping}
-            with self._connections.writing() as database:
-                self._take_back(database, queue, dead, stopping)
+            self._take_back(queue, dead, stopping)
         if self._id and time.monotonic() - self._swept >= SWEEP:
             self._sweep()
 
@@ -118,9 +119,10 @@ class Leases:
         """Take back the work of processes that are gone, of all queues."""
         dead = {id_ for id_, _ in self._gone()}
         if dead:
-            with self._connections.writing() as database:
-                for (queue,) in database.run("queue_names"):
-                    self._take_back(database, queue, dead, set())
+            with self._connections.one() as database:
+                names = [name for (name,) in database.run("queue_names")]
+            for queue in names:
+                self._take_back(queue, dead, set())
 
     def forget_others(self) -> None:
         """No other process takes work any more: all work was taken back."""
@@ -136,34 +138,48 @@ class Leases:
             dead = self._liveness.dead(database, [(id_, host, pid) for id_, host, _, pid in rows])
         return [(id_, name) for id_, _, name, _ in rows if id_ in dead]
 
-    def _take_back(
-        self, database: Database, queue: str, dead: set[int], stopping: set[int]
-    ) -> None:
-        found = known_queue(database, queue, self._context.clock())
-        log = Log(database, found.name, found.moment, self._context.actor)
+    def _take_back(self, queue: str, dead: set[int], stopping: set[int]) -> None:
         for id_ in sorted(dead):
-            held = database.run("held_by", queue=found.id, holders=[id_])
-            blameless = {
-                group
-                for group, _, taken in held
-                if id_ in stopping or self._liveness.blameless(database, taken)
-            }
-            take_back(
-                database,
-                found,
-                [(group, token) for group, token, _ in held],
-                log,
-                "its reader is dead",
-                failed=PROCESS,
-                blameless=frozenset(blameless),
-            )
-            if held:
+            groups = blameless = 0
+            more = True
+            while more:
+                done, spared = self._take_back_portion(queue, id_, stopping=id_ in stopping)
+                groups, blameless, more = groups + done, blameless + spared, done == PORTION
+            if groups:
                 LOGGER.warning(
                     "event=taken-back queue=%s holder=%d groups=%d blameless=%d",
-                    *(json.dumps(queue), id_, len(held), len(blameless)),
+                    *(json.dumps(queue), id_, groups, blameless),
                 )
-        _forget(database, sorted(dead))
+        with self._connections.writing() as database:
+            _forget(database, sorted(dead))
+
+    def _take_back_portion(self, queue: str, holder: int, *, stopping: bool) -> tuple[int, int]:
+        """Take back some of what somebody dead holds; how many groups, and how many blameless."""
+        with self._connections.writing() as database:
+            return self._take_back_some(database, queue, holder, stopping=stopping)
+
+    def _take_back_some(
+        self, database: Database, queue: str, holder: int, *, stopping: bool
+    ) -> tuple[int, int]:
+        found = known_queue(database, queue, self._context.clock())
+        log = Log(database, found.name, found.moment, self._context.actor)
+        held = database.run("held_by", queue=found.id, holders=[holder], most=PORTION)
+        blameless = {
+            group
+            for group, _, taken in held
+            if stopping or self._liveness.blameless(database, taken)
+        }
+        take_back(
+            database,
+            found,
+            [(group, token) for group, token, _ in held],
+            log,
+            "its reader is dead",
+            failed=PROCESS,
+            blameless=frozenset(blameless),
+        )
         log.flush()
+        return len(held), len(blameless)
 
 
 def _forget(database: Database, holders: list[int]) -> None:

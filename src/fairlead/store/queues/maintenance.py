@@ -20,6 +20,8 @@ from fairlead.store.queues.tenants import Line
 
 MOST: Final = 1000
 """So many of each kind are done before one take."""
+LAPSED: Final = 300
+"""So many groups whose lease is over are: each is settled by itself."""
 
 
 class TenantUpdate(NamedTuple):
@@ -47,7 +49,7 @@ def maintain(database: Database, queue: Queue, line: Line | None, log: Log) -> N
     if line is not None and queue.fair == BECOMES_FAIR:
         line.begin()
     if lapsed:
-        rows = database.run("lapsed", queue=queue.id, now=queue.now, most=MOST)
+        rows = database.run("lapsed", queue=queue.id, now=queue.now, most=LAPSED)
         take_back(database, queue, rows, log, "its lease was over", failed=LEASE)
     if delayed:
         _let_arrive(database, queue, log)

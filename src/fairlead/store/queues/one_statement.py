@@ -30,8 +30,10 @@ def send_one(
     return str(key)
 
 
-def take_one(database: Database, queue: str, claim: Claim, now: int | None) -> list[Held]:
-    """Take one group, with its first messages. Raises SharedQueueError."""
+def take_one(
+    database: Database, queue: str, claim: Claim, now: int | None
+) -> tuple[list[Held], bool]:
+    """Take one group, with its first messages; as `take_portion`. Raises SharedQueueError."""
     set_clock(database, now)
     rows = database.run(
         "take_one",
@@ -43,7 +45,9 @@ def take_one(database: Database, queue: str, claim: Claim, now: int | None) -> l
         actor=claim.actor,
         conversation=claim.conversation,
     )
-    return [_held(rows, claim, time.monotonic())] if rows else []
+    if not rows or rows[0][0] is None:
+        return [], bool(rows)
+    return [_held(rows, claim, time.monotonic())], False
 
 
 def settle_one(database: Database, end: Settlement, actor: str, now: int | None) -> None:

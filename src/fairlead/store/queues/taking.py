@@ -26,6 +26,9 @@ PAGE: Final = 100
 """So many messages of a group are read at once."""
 MAX_ROUNDS: Final = 100
 """So often it is taken again in one transaction, where all that was taken could not be read."""
+PORTION: Final = 300
+"""So many messages that nobody wants any more, and groups that have none, are put away in one
+transaction, about: others write meanwhile, on SQLite after it."""
 
 
 class Claim(NamedTuple):
@@ -74,12 +77,28 @@ class Held(Struct):
 
 def take_from(database: Database, queue: str, claim: Claim, clock: int | None) -> list[Held]:
     """The best groups of the queue of this name, as `take` gives them; none if there is none."""
-    found = read_queue(database, queue, clock)
+    found = _queue_of(database, queue, clock)
+    return [] if found is None else take(database, found, claim)
+
+
+def take_portion(
+    database: Database, queue: str, claim: Claim, clock: int | None
+) -> tuple[list[Held], bool]:
+    """The same, but where much has to be put away first, that goes on in another transaction.
+
+    Returns what was taken, and whether to go on: nothing was taken yet, and there may be something.
+    """
+    found = _queue_of(database, queue, clock)
     if found is None:
-        return []
-    if found.fair or found.limits:
-        found = known_queue(database, queue, clock, locked=True)
-    return take(database, found, claim)
+        return [], False
+    return _take(database, found, claim, PORTION)
+
+
+def _queue_of(database: Database, queue: str, clock: int | None) -> Queue | None:
+    found = read_queue(database, queue, clock)
+    if found is not None and (found.fair or found.limits):
+        return known_queue(database, queue, clock, locked=True)
+    return found
 
 
 def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
@@ -87,18 +106,28 @@ def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
 
     With tenants or limits, `queue` was read with its row locked. Raises StoreError.
     """
+    return _take(database, queue, claim, None)[0]
+
+
+def _take(
+    database: Database, queue: Queue, claim: Claim, portion: int | None
+) -> tuple[list[Held], bool]:
     queue.check_isolation()
     for _ in range(MAX_ROUNDS):
-        found = _take(database, queue, claim)
+        found, more = _take_once(database, queue, claim, portion)
         readable = bury_unreadable(database, queue, found, claim.actor)
         if readable or not found:
-            return readable
-    return []
+            return readable, more
+        if portion is not None:
+            return [], True
+    return [], False
 
 
-def _take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
+def _take_once(
+    database: Database, queue: Queue, claim: Claim, portion: int | None
+) -> tuple[list[Held], bool]:
     if not queue.columns.enabled:
-        return []
+        return [], False
     log = Log(database, queue.name, queue.moment, claim.actor)
     line = Line(database, queue) if queue.fair else None
     maintain(database, queue, line, log)
@@ -106,11 +135,17 @@ def _take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
         log.flush()  # tokens are numbers of the events of taking, which come after these
     gate = Gate(database, queue.id, queue.limits, queue.now) if queue.limits else None
     found: list[Held] = []
+    put_away, more = 0, False
     while queue.columns.enabled and len(found) < claim.most and _is_there(database, claim):
-        picked = _pick(database, queue, line, gate, claim, claim.most - len(found), log)
+        if portion is not None and put_away >= portion:
+            more = not found
+            break
+        most = min(claim.most - len(found), PORTION)
+        picked = _pick(database, queue, line, gate, claim, most, log)
         if not picked:
             break
-        full = _fill(database, queue, picked, line, log)
+        full, messages = _fill(database, queue, picked, line, log)
+        put_away += messages + len(picked) - len(full)
         if gate is not None:
             for each in full:
                 gate.took(queue.lane(each.group) or "", each.tenant, len(each.messages))
@@ -122,7 +157,7 @@ def _take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
         line.forget_if_idle()
         line.write()
     log.flush()
-    return found
+    return found, more
 
 
 def _record(taken: Sequence[Held], log: Log, *, numbered: bool) -> None:
@@ -307,8 +342,11 @@ def _pick(
 
 def _fill(
     database: Database, queue: Queue, picked: Sequence[Held], line: Line | None, log: Log
-) -> list[Held]:
-    """Read the messages of groups that were picked; those that have none end, or are kept."""
+) -> tuple[list[Held], int]:
+    """Read the messages of groups that were picked; those that have none end, or are kept.
+
+    Returns the others, and how many messages were put away.
+    """
     by_id = {each.id: each for each in picked}
     gone: list[Stored] = []
     over: list[Stored] = []
@@ -337,7 +375,7 @@ def _fill(
                 ((_, each.cost),) = database.run("costs_of", ids=[each.id])
                 line.take(tenant, each.cost, each.token)
             line.unline_if_through(tenant)
-    return full
+    return full, len(gone) + len(over)
 
 
 def _expire(

@@ -39,6 +39,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     fairlead._bytes(o_format, o_body), o_token, o_number, o_key, nullif(o_priority, -1), o_releases + 1
   FROM fairlead._take((fairlead._queue(queue, false)).name, "group", fairlead._lease(lease), NULL, most,
     fairlead._actor(), NULL)
+  WHERE o_token IS NOT NULL
 $$;
 
 -- End the end with this id. The other side gets an EndDialog behind all that was sent; with a code and a

@@ -2,14 +2,15 @@
 -- The library calls these, statement by statement; each runs as the owner of the schema.
 
 -- Groups in the hands of some holders.
-CREATE OR REPLACE FUNCTION fairlead._run_held_by(p_queue bigint, p_holders bigint[])
+CREATE OR REPLACE FUNCTION fairlead._run_held_by(
+  p_queue bigint, p_holders bigint[], p_most bigint)
 RETURNS TABLE (o_id bigint, o_token bigint, o_taken bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY
     SELECT id, token, taken FROM fairlead.groups
     WHERE queue = p_queue AND state = 2 AND holder = ANY (p_holders)
-    FOR NO KEY UPDATE SKIP LOCKED;
+    LIMIT p_most FOR NO KEY UPDATE SKIP LOCKED;
 END $$;
 
 -- A longer lease.

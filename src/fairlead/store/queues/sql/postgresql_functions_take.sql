@@ -15,7 +15,7 @@ DECLARE
   d fairlead.delayed;
 BEGIN
   FOR g IN SELECT * FROM fairlead.groups WHERE queue = q.id AND state = 2 AND deadline <= now
-      ORDER BY deadline LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED LOOP
+      ORDER BY deadline LIMIT 300 FOR NO KEY UPDATE SKIP LOCKED LOOP
     PERFORM fairlead._end(q, g, 'released', '{}', 'its lease was over', NULL,
       fairlead._counts(q, 'lease'), p_actor, false);
   END LOOP;
@@ -49,7 +49,7 @@ BEGIN
       SELECT x.id FROM fairlead.pending_updates x WHERE x.queue = q.id AND x.kind <> 'raised'
       ORDER BY x.id LIMIT 1000 FOR UPDATE SKIP LOCKED));
   END IF;
-  LOOP  -- from one group that was raised to the next, however often each was
+  FOR i IN 1 .. 1000 LOOP  -- from one group that was raised to the next, however often each was
     SELECT min(x.group_id) INTO raised FROM fairlead.pending_updates x
       WHERE x.queue = q.id AND x.kind = 'raised' AND x.group_id > raised;
     EXIT WHEN raised IS NULL;
@@ -134,7 +134,8 @@ BEGIN
 END $$;
 
 -- Take the best group that nobody holds, or the one that is named, and its first messages; or those of
--- one conversation in it. `o_end`: the end to which a message comes, as `_row_of` gives it.
+-- one conversation in it. `o_end`: the end to which a message comes, as `_row_of` gives it. A row of
+-- nothing: so much had expired that the rest is for another transaction; whoever asks again goes on.
 CREATE OR REPLACE FUNCTION fairlead._take(
   p_queue text, p_group text, p_lease bigint, p_holder bigint, p_most bigint, p_actor text,
   p_conversation bigint)
@@ -152,6 +153,7 @@ DECLARE
   gone bigint[];
   said boolean;
   total bigint;
+  put_away bigint := 0;
 BEGIN
   PERFORM fairlead._check_isolation();
   IF p_lease IS NULL OR p_lease < 1000 THEN
@@ -220,11 +222,18 @@ BEGIN
     IF said AND fairlead._drop_over(q, g, p_conversation, p_most, p_actor) OR gone IS NOT NULL THEN
       SELECT sum(m.cost) INTO total FROM (SELECT x.cost FROM fairlead.messages x
         WHERE x.group_id = g.id AND (p_conversation IS NULL OR x.conversation = p_conversation)
+          AND coalesce(x.expires > now, true)
         ORDER BY x.id LIMIT p_most) m;
     END IF;
     EXIT WHEN total IS NOT NULL;
     PERFORM fairlead._put_back(q, g.id, false, 0, NULL, p_conversation IS NOT NULL);
     IF p_conversation IS NOT NULL THEN
+      RETURN;
+    END IF;
+    put_away := put_away + 1 + coalesce(cardinality(gone), 0);
+    IF put_away >= 300 THEN
+      o_token := NULL;
+      RETURN NEXT;
       RETURN;
     END IF;
   END LOOP;
@@ -238,13 +247,15 @@ BEGIN
     RETURN QUERY SELECT g.id, coalesce(g.name, ''), g.tenant, g.was_priority, g.releases, g.token,
         g.taken, g.deadline, g.k1, g.k2, m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.format,
         m.body, NULL::text
-      FROM fairlead.messages m WHERE m.group_id = g.id ORDER BY m.id LIMIT p_most;
+      FROM fairlead.messages m WHERE m.group_id = g.id AND coalesce(m.expires > now, true)
+      ORDER BY m.id LIMIT p_most;
   ELSE
     RETURN QUERY SELECT g.id, coalesce(g.name, ''), g.tenant, g.was_priority, g.releases, g.token,
         g.taken, g.deadline, g.k1, g.k2, m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.format,
         m.body, CASE WHEN e.id IS NOT NULL THEN fairlead._row_of(e) END
       FROM fairlead.messages m LEFT JOIN fairlead.endpoints e ON e.id = m.conversation
       WHERE m.group_id = g.id AND (p_conversation IS NULL OR m.conversation = p_conversation)
+        AND coalesce(m.expires > now, true)
       ORDER BY m.id LIMIT p_most;
   END IF;
 END $$;
@@ -290,7 +301,8 @@ LANGUAGE sql STABLE
 RETURN fairlead._micros('lease', CASE WHEN p_lease < '0' THEN '-1 s' ELSE p_lease END, NULL);
 
 -- Take the best group that nobody holds, or the one that is named: its messages, in their order.
--- No row: there is none. Settle it with its token and the numbers of these messages.
+-- No row: there is none, or some hundred that had expired were put away first, and the next call goes
+-- on. Settle it with its token and the numbers of these messages.
 CREATE OR REPLACE FUNCTION fairlead.take(
   queue text, "group" text DEFAULT NULL, lease interval DEFAULT '60 seconds',
   most integer DEFAULT 1000)
@@ -301,6 +313,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     fairlead._text(o_format, o_body), fairlead._bytes(o_format, o_body)
   FROM fairlead._take(fairlead._plain(queue), "group", fairlead._lease(lease), NULL, most,
     fairlead._actor(), NULL)
+  WHERE o_token IS NOT NULL
 $$;
 
 -- What has arrived meanwhile for the group that is held with a token: all that was not given yet, with the

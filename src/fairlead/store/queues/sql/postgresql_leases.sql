@@ -4,7 +4,7 @@
 SELECT 1 WHERE fairlead._is_held(%(token)s);
 
 -- held_by: groups in the hands of some holders
-SELECT * FROM fairlead._run_held_by(%(queue)s, %(holders)s::bigint[]);
+SELECT * FROM fairlead._run_held_by(%(queue)s, %(holders)s::bigint[], %(most)s);
 
 -- lease_holders_of: who holds groups of a queue
 SELECT h.id, h.host, h.pid, h.stopping FROM fairlead.lease_holders h

@@ -13,7 +13,8 @@ FROM fairlead_queues q WHERE q.name = :name;
 
 -- held_by: groups in the hands of some holders
 SELECT id, token, taken FROM fairlead_groups
-WHERE queue = :queue AND state = 2 AND holder IN (SELECT value FROM json_each(:holders));
+WHERE queue = :queue AND state = 2 AND holder IN (SELECT value FROM json_each(:holders))
+LIMIT :most;
 
 -- lease_holders_of: who holds groups of a queue
 SELECT h.id, h.host, h.pid, h.stopping FROM fairlead_lease_holders h
