@@ -142,3 +142,14 @@ def test_no_connection_of_a_store_is_ended_for_being_idle() -> None:
         admin.execute(f"ALTER DATABASE {admin.info.dbname} SET idle_session_timeout = '10s'")
     with Store.open(url) as store, store._connection() as database:
         assert database.execute("SHOW idle_session_timeout").fetchone() == ("0",)
+
+
+def test_work_of_a_process_that_closed_its_store_need_not_wait() -> None:
+    url = made_url("postgresql")
+    with Store.open(url) as working, Store.open(url) as other:
+        working.send("jobs", "long")
+        assert working.take("jobs") is not None
+        with administrator(url) as admin:
+            admin.execute("UPDATE fairlead.lease_holders SET host = 'another'")
+        working.close()
+        assert other.take("jobs", wait=20) is not None, "long before it would count as dead"

@@ -46,7 +46,9 @@ class Liveness(Protocol):
 
 
 def is_running(host: str, pid: int) -> bool:
-    """Whether a process may be running; of another host, it may."""
+    """Whether a process may be running; of another host, it may. `pid`: 0, if it has left."""
+    if pid == 0:
+        return False
     if host != socket.gethostname():
         return True
     try:

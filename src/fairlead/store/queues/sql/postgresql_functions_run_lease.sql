@@ -47,12 +47,13 @@ BEGIN
   UPDATE fairlead.lease_holders SET stopping = 1 WHERE id = p_id;
 END $$;
 
--- They hold nothing any more.
+-- They hold nothing any more, or have gone and left it to others: no process has the number 0.
 CREATE OR REPLACE FUNCTION fairlead._run_drop_lease_holders(p_ids bigint[])
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   DELETE FROM fairlead.lease_holders h WHERE id = ANY (p_ids) AND NOT EXISTS
     (SELECT 1 FROM fairlead.groups g WHERE g.state = 2 AND g.holder = h.id);
+  UPDATE fairlead.lease_holders SET pid = 0 WHERE id = ANY (p_ids);
 END $$;
 
 -- A store waits for work of a queue.
