@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 
 from fairlead.errors import StoreError
@@ -40,8 +41,12 @@ class LoopSessionLocks(SessionLocks):
                 await bridge.run_verb(self.check)
 
     def check(self) -> None:
-        if self._database is None or self._mine.locked():
-            return  # whoever listens finds out
+        if self._database is None:
+            return
+        if self._mine.locked():  # whoever listens finds out
+            if self._is_to_be_asked():
+                self.interrupt()
+            return
         bridge.wait_for(self._mine.acquire())
         try:
             with suppress(StoreError):  # what says that it is lost
@@ -76,11 +81,14 @@ class LoopSessionLocks(SessionLocks):
                 return []
             try:
                 self._said.clear()
+                if self._is_to_be_asked():
+                    self._asked = time.monotonic()
+                    await bridge.run_verb(lambda: database.run("time"))
                 found = await self._new(database)
                 if not found:
                     await self._until_said(database, left)
                     found = await self._new(database)
-            except Error as error:
+            except (Error, StoreError) as error:
                 if not database.lost:
                     raise StoreError(f"{database.place}: {error}") from None
                 await bridge.run_verb(self._connect)

@@ -26,6 +26,7 @@ from fairlead.errors import (
     StoreError,
     TransientStoreError,
 )
+from fairlead.store.database.deadline import watch
 from fairlead.store.database.pausing import pause
 from fairlead.store.database.port import Row
 from fairlead.store.database.statements import statements
@@ -104,6 +105,8 @@ class PostgreSQL:
         self.own = own
         self._astray = False
         """Whether it is connected to a server that is of no use."""
+        self.waits_since: float | None = None
+        """Since when a statement waits for the server, as `time.monotonic` has it; None: none."""
         self._texts = statements(self.dialect)
         # a cursor of the driver's own kind, whatever kind the caller's connection makes
         self._cursor = self._new_cursor()
@@ -225,10 +228,13 @@ class PostgreSQL:
         from psycopg.pq import TransactionStatus
 
         if self.connection.info.transaction_status is not TransactionStatus.IDLE:
+            self.waits_since = time.monotonic()
             try:
                 self._wait(self.connection.execute("ROLLBACK"))
             except Error:
                 self.close()
+            finally:
+                self.waits_since = None
 
     def doom(self) -> None:
         from psycopg import Error
@@ -249,6 +255,7 @@ class PostgreSQL:
     def _as_store_error(self) -> Iterator[None]:
         from psycopg import Error
 
+        self.waits_since = time.monotonic()
         try:
             yield
         except Error as error:
@@ -262,6 +269,8 @@ class PostgreSQL:
             kind = TransientStoreError if error.sqlstate in TRANSIENT else StoreError
             who = self._who_grants() if error.sqlstate == DENIED else ""
             raise kind(f"{self.place}: {_in_words(error)}{who}") from error
+        finally:
+            self.waits_since = None
 
     def _who_grants(self) -> str:
         return (
@@ -302,6 +311,7 @@ def open_postgresql(url: str, kind: type[PostgreSQL] = PostgreSQL) -> PostgreSQL
     except psycopg.Error as error:
         raise StoreError(f"{place}: {_in_words(error, url)}") from None
     _sessions.add(found)
+    watch(found, url)
     return found
 
 

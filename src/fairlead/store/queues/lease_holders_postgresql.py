@@ -22,6 +22,8 @@ TRIES: Final = 100
 """Keys of advisory locks that are tried."""
 ASK: Final = 5.0
 """Seconds: so often a process looks whether its session is there, and connects again."""
+HEAR: Final = 30.0
+"""Seconds: so often the session is asked where somebody listens to it: it may have gone silent."""
 GRACE: Final = 30.0
 """Seconds for which a session has to be gone before its process counts as dead, if it may live."""
 CHANNEL: Final = "fairlead_"
@@ -51,6 +53,8 @@ class SessionLocks:
         self._gone: dict[int, float] = {}
         """Holder → since when its session is gone, though its process may live."""
         self._closed = Event()
+        self._asked = time.monotonic()
+        """When the server has last been asked over the session."""
         self._keeper: Thread | None = None
 
     def live(self, id_: int, database: Database) -> None:
@@ -73,8 +77,12 @@ class SessionLocks:
 
     def check(self) -> None:
         """Connect again where the session was lost, as when the server was started anew."""
-        if self._database is None or not self.lock.acquire(blocking=False):
-            return  # whoever listens finds out
+        if self._database is None:
+            return
+        if not self.lock.acquire(blocking=False):  # whoever listens finds out
+            if self._is_to_be_asked():
+                self.poke()
+            return
         try:
             with suppress(StoreError):  # what says that it is lost
                 if not self._database.lost:
@@ -160,16 +168,22 @@ class SessionLocks:
             if database is None:
                 return []
             try:
+                if self._is_to_be_asked():
+                    self._asked = time.monotonic()
+                    database.run("time")
                 found = self._heard(database)
                 if not found:
                     self._sleep(database, timeout)
                     found = self._heard(database)
-            except Error as error:
+            except (Error, StoreError) as error:
                 if not database.lost:
                     raise StoreError(f"{database.place}: {error}") from None
                 self._connect()
                 found = self._maybe_missed()
         return found
+
+    def _is_to_be_asked(self) -> bool:
+        return time.monotonic() - self._asked >= HEAR
 
     def _maybe_missed(self) -> list[tuple[int, bool]]:
         """Something may have arrived for any queue while nobody heard of it."""
