@@ -9,7 +9,9 @@ import sys
 
 def main() -> None:
     """Run the command; exit with the status that docs/reference/errors.md lists."""
-    from fairlead.cli import stopping
+    from fairlead.cli import output, stopping
+
+    output.keep_standard_files()
 
     # What libraries log is for programs that ask for it; a command says what went wrong itself.
     logging.getLogger().addHandler(logging.NullHandler())

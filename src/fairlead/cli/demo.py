@@ -16,6 +16,7 @@ from fairlead.cli.arguments import command_line, folded_line
 from fairlead.cli.dispatch import print_summary, write_report
 from fairlead.cli.explain import explain_made
 from fairlead.cli.options import Engine
+from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.recommend import CLUSTER_FILE, run_recommend
 from fairlead.cli.replay import run_replay
@@ -70,6 +71,7 @@ def run_demo(out: Path, master: str | None) -> None:
     from fairlead.pipeline.options import Options
     from fairlead.pipeline.output.folder import FolderDelivery
 
+    acted()  # the folder is made, whoever reads what is told meanwhile
     to = console()
     to.print(
         "336,776 departures from New York in 2013, each a message to one of six handling agents\n"

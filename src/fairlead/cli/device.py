@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from fairlead.cli.output import acted
 from fairlead.cli.show import console, filled, print_table
 from fairlead.errors import OutputError, UserError
 from fairlead.sockets.addresses import TLS, Address
@@ -124,6 +125,7 @@ def run_device(
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: ended.set())
         signal.signal(signal.SIGHUP, lambda *_: renewed.set())
+        acted()
         print("\n".join(lines), flush=True)
         LOG.info("event=started file=%s %s", json.dumps(str(file)), " ".join(map(_as_key, lines)))
         while not ended.wait(PERIOD):
@@ -296,7 +298,9 @@ def show_endpoints(
             raise UserError(
                 "endpoints: found --drain with --resume or --interval, allowed: one of them"
             )
-        _print(to, asked(file, command), as_json=as_json)
+        rows = asked(file, command)
+        acted()
+        _print(to, rows, as_json=as_json)
         return
     once = once or (interval is None and not to.is_terminal)
     interval = interval or BETWEEN_LOOKS

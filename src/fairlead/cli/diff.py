@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from fairlead.balance.objects import listed
 from fairlead.cli.gate import FAILED, Gate, gate
 from fairlead.cli.options import Engine
+from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.cli.spark import started
@@ -82,6 +83,7 @@ def run_diff(
             found = _in_memory(before, after, here, made, stages)
         else:
             found = _on_spark(before, after, here, made, stages, master)
+    acted()
     _print(found, before, after)
     if out:
         console().print(f"results: {out}", markup=False)

@@ -12,6 +12,7 @@ from fairlead.balance.message import CONTROL, NO_DESTINATION, ROUTED
 from fairlead.balance.times import MICROS
 from fairlead.cli.gate import FAILED, Gate, gate
 from fairlead.cli.options import Engine
+from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
@@ -107,6 +108,7 @@ def run_dispatch(
         if command is not None:
             write_report(summary, delivery, stages)
         delivery.finish()
+    acted()
     print_summary(summary, out)
     table.refuse_nothing(summary.read, summary.rejected, out)
     if engine is Engine.spark:

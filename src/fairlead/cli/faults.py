@@ -14,6 +14,7 @@ from typing import Final
 
 import typer
 
+from fairlead.cli.output import UnwrittenError, watched
 from fairlead.cli.stopping import NOTHING, prevailing
 from fairlead.errors import FairleadError, MessageError, RuleError, UserError
 
@@ -40,8 +41,10 @@ DONE, FAULT, MISTAKE, STOPPED = 0, 1, 2, 130
 def guarded(command: Callable[[], object]) -> int:
     """Run a command; every error becomes one clear line on stderr."""
     try:
-        with prevailing():
+        with prevailing(), watched():
             status = command()
+    except UnwrittenError as error:
+        return DONE if error.unread else _say(str(error), MISTAKE)
     except UserError as error:
         return _say(error.in_shell, MISTAKE)
     except FairleadError as error:
@@ -53,9 +56,6 @@ def guarded(command: Callable[[], object]) -> int:
     except typer.TyperException as error:
         text = error.format_message()  # empty where the help has been printed instead
         return _say(text, MISTAKE) if text else MISTAKE
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
     except Exception as error:  # noqa: BLE001 - the last line of defence
         line = sparks_line(error) or machines_line(error)
         if line is not None:

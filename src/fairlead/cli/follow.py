@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead import report
 from fairlead.cli.dispatch import changes_here, print_summary, refuse_elsewhere
+from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console
 from fairlead.cli.spark import started
@@ -98,6 +99,7 @@ def run_follow(
         spark = started(master, stages)
     source = files_of(spark, table)
     following = start(names_of(spark, table.where, follow.files), out, asked, source)
+    acted()
     printer.begun(going_on)
     with stop_requested() as stopping:
         while not following.wait(LOOK):

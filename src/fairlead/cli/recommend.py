@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead import report
 from fairlead.cli.dispatch import changes_from
+from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.table import MessagesTable
@@ -88,6 +89,7 @@ def run_recommend(
             with stages("report"):
                 delivery.write_text(report.NAME, report.render_recommendation(result.to_dict()))
         delivery.finish()
+    acted()
     _print(console(), result, out, page=command is not None)
     return 0 if result.found else NOTHING_MEETS
 

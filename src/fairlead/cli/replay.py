@@ -20,6 +20,7 @@ from fairlead.cli.dispatch import (
 )
 from fairlead.cli.gate import FAILED, Gate, gate
 from fairlead.cli.options import Engine
+from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
@@ -143,6 +144,7 @@ def run_replay(
         if command is not None:
             write_page(found, delivery, stages)
         delivery.finish()
+    acted()
     print_comparison(console(), found, out)
     table.refuse_nothing(found.read, found.rejected, out)
     if engine is Engine.spark:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from fairlead.cli.output import acted
 from fairlead.config.serving import Place, Serving, check_places, load_serving, place_of
 from fairlead.errors import ConfigError, UserError
 from fairlead.extras import need
@@ -89,6 +90,7 @@ async def _serve_at(
         raise UserError(
             f"--listen: {named}: found {why}, allowed: addresses of this machine that are free"
         ) from None
+    acted()
     for place, (host, port) in zip(places, server.places, strict=False):
         print(f"listening: {place._replace(host=host, port=port)}", flush=True)
     if metrics is not None:

@@ -77,9 +77,9 @@ def promote(
     as_json: AsJson = False,
     store: Url = None,
 ) -> None:
-    """Raise a group, behind its equals; shows before it does so whom that delays.
+    """Raise a group, behind its equals, and show whom that delays.
 
-    Without `--priority`, to the queue's default. On a terminal it asks.
+    Without `--priority`, to the queue's default. On a terminal it shows that first, and asks.
 
     Example: `fairlead promote orders customer-7 --priority 200`
     """

@@ -11,6 +11,7 @@ import typer
 
 from fairlead.cli.once import Once
 from fairlead.cli.options import place
+from fairlead.cli.output import acted
 from fairlead.errors import UserError
 
 app = typer.Typer()
@@ -37,6 +38,7 @@ def add(file: File, name: UserName) -> None:
     from fairlead.serve.users import add as done
 
     is_new = done(file, name, _password(twice=True))
+    acted()
     print(f"{name}: {'added' if is_new else 'has another password now'}")
 
 
@@ -46,6 +48,7 @@ def remove(file: File, name: UserName) -> None:
     from fairlead.serve.users import remove as done
 
     done(file, name)
+    acted()
     print(f"{name}: removed")
 
 
@@ -63,7 +66,9 @@ def check(file: File, name: UserName) -> None:
     """Try a password; status 1 where name and password do not belong together."""
     from fairlead.serve.users import load
 
-    if load(file).check(name, _password(twice=False)):
+    right = load(file).check(name, _password(twice=False))
+    acted()
+    if right:
         print(f"{name}: the password is right")
         return
     print(f"{name}: found no such name and password", file=sys.stderr)

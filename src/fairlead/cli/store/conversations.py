@@ -13,6 +13,7 @@ import typer
 from fairlead.balance.objects import on_one_line, shown
 from fairlead.cli.once import Once
 from fairlead.cli.options import whole
+from fairlead.cli.output import acted
 from fairlead.cli.store.options import PANEL, AsJson, Most, QueueName, Url, opened
 from fairlead.cli.store.printing import print_json, print_rows, when
 from fairlead.errors import UserError
@@ -160,6 +161,7 @@ def switch(
     """
     with opened(store) as found:
         changed = found.switch(queue, on=to == "on", reason=reason or "")
+    acted()
     print(on_one_line(f"{queue}: {to}" if changed else f"{queue}: was {to} already"))
 
 
@@ -213,6 +215,7 @@ def _end(
     with store.transaction() as tx:
         for each in ends:
             tx.conversation(each).end(error, cleanup=cleanup or side is None)
+    acted()
     print(on_one_line(f"ended: {named}"))
 
 

@@ -13,6 +13,7 @@ from fairlead.balance.objects import shown
 from fairlead.cli.arguments import pairs
 from fairlead.cli.once import Once
 from fairlead.cli.options import place, whole
+from fairlead.cli.output import acted
 from fairlead.cli.store.options import PANEL, AsJson, Url, opened
 from fairlead.cli.store.printing import print_json, print_rows
 
@@ -63,7 +64,9 @@ def load(
     Example: `fairlead machines load pool.toml`
     """
     with opened(store, create=None) as found:
-        for name in found.load_clusters(path, replace=replace):
+        names = found.load_clusters(path, replace=replace)
+        acted()
+        for name in names:
             print(name)
 
 
@@ -188,6 +191,7 @@ def next_(
     """
     with opened(store) as found:
         decision = found.next_destination(cluster, **pairs("KEY=VALUE", attributes or []))
+    acted()
     if as_json:
         plain = decision._asdict()
         print_json([{name: plain[name] for name in plain if name not in {"to", "messages"}}])
@@ -205,6 +209,7 @@ def _change(store: str | None, cluster: str, name: str, key: str, value: object)
 
 
 def _print(store: Store, cluster: str) -> None:
+    acted()
     _show(store.pool(cluster))
 
 

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from errno import EBADF
 from typing import Any, Final
 
 from fairlead.balance.objects import shown
 from fairlead.cli import stopping
+from fairlead.cli.output import UnwrittenError, acted, closed
 from fairlead.cli.store.printing import as_text, message_row, print_bodies, print_json
 from fairlead.errors import MessageError, UserError
 from fairlead.store.leasing import StoreWork
@@ -36,6 +38,7 @@ def send(store: Store, queue: str, body: str | None, *, lines: bool, **more: Any
         ids = store.send_many(queue, (given | each for each in _of_lines()))
     else:
         ids = [store.send(queue, _read() if body == STDIN else body, **given)]
+    acted()
     for each in ids:
         print(each)
 
@@ -65,16 +68,18 @@ def take(
         work = store.take(queue, wait, group=group, lease=lease)
     if work is None:
         return NOTHING_THERE
-    with work:
+    with work, renewed(work, lease):
         if run is not None:
-            with renewed(work, lease):
-                return _give(work, run)
-        else:
-            try:
-                print_bodies(work, as_json=as_json)
-            except OSError:  # whoever reads what we print is gone: no fault of the messages
-                work.release()
-                raise
+            return _give(work, run)
+        try:
+            print_bodies(work, as_json=as_json)
+        except UnwrittenError as error:  # no fault of the messages
+            work.release()
+            print(
+                f"fairlead: take {work.queue}: {work.named}: {error}; the group was released",
+                file=sys.stderr,
+            )
+            return FAILED
     return DONE
 
 
@@ -108,8 +113,8 @@ def _give(work: StoreWork, command: str) -> int:
 
 def _check_output() -> None:
     """Nothing is taken for an output that is closed."""
-    if sys.stdout is None:
-        raise UserError("stdout: found it closed, allowed: one that is open, as >/dev/null is")
+    if closed():
+        raise UnwrittenError(EBADF)
 
 
 def _run(command: str, message: Message, work: StoreWork) -> int:

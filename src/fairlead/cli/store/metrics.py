@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from functools import partial
 
+from fairlead.cli.output import acted
 from fairlead.errors import ConfigError
 from fairlead.prometheus import MetricsServer
 from fairlead.store.store import Store
@@ -19,5 +20,6 @@ def metrics(store: Store, listen: str | None) -> None:
         return
     asked = signals(signal.SIGINT, signal.SIGTERM)
     with MetricsServer(partial(page, store), listen, ConfigError) as server:
+        acted()
         print(f"metrics: {server.url}", flush=True)
         asked.get()

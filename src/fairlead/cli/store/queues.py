@@ -9,6 +9,7 @@ from typing import Any, Final
 import typer
 
 from fairlead.balance.objects import on_one_line
+from fairlead.cli.output import UnwrittenError, acted
 from fairlead.cli.store.printing import print_json, print_rows, short, when
 from fairlead.errors import UserError
 from fairlead.order.agenda import FIFO
@@ -116,21 +117,29 @@ def promote(
             else "found no such group, allowed: one that lives"
         )
         raise UserError(f"promote {queue} {group}: {why}")
+    asks = not dry and not yes and sys.stdin.isatty()
+    if asks:
+        try:
+            _show(found, as_json=as_json)
+            sys.stdout.flush()
+        except UnwrittenError as error:
+            raise UserError(f"{error}, or --yes; nothing was done") from None
+        if not typer.confirm("Raise it?", err=True):
+            print("nothing was done")
+            return
+    if not dry:
+        if not store.prioritise(queue, found.group, priority):
+            raise UserError(f"promote {queue} {group}: the group has ended meanwhile")
+        acted()
+    if not asks:
+        _show(found, as_json=as_json)
+
+
+def _show(found: Promotion, *, as_json: bool) -> None:
     if as_json:
         later = [_row(each) | {"since": each.since} for each in found.later]
         print_json([{**found._asdict(), "later": later}])
-    else:
-        _show(found)
-    if dry:
         return
-    if not yes and sys.stdin.isatty() and not typer.confirm("Raise it?", err=True):
-        print("nothing was done")
-        return
-    if not store.prioritise(queue, found.group, priority):
-        raise UserError(f"promote {queue} {group}: the group has ended meanwhile")
-
-
-def _show(found: Promotion) -> None:
     if found.working:
         print(
             f"{found.group}: a reader holds it; what is left of it gets priority {found.priority}"
@@ -178,18 +187,22 @@ def dead(store: Store, queue: str, most: int, *, as_json: bool) -> None:
 def retry(store: Store, queue: str, ids: list[str] | None) -> None:
     """Send dead letters again."""
     count = store.requeue(queue, ids)
+    acted()
     print(f"sent again: {plural(count, 'message')}")
 
 
 def discard(store: Store, queue: str, ids: list[str] | None) -> None:
     """Delete dead letters."""
     count = store.discard(queue, ids)
+    acted()
     print(f"deleted: {plural(count, 'dead letter')}")
 
 
 def declare(store: Store, path: Path) -> None:
     """Set queues, and declare services, as a file says."""
-    for name in store.declare(path):
+    names = store.declare(path)
+    acted()
+    for name in names:
         print(name)
 
 

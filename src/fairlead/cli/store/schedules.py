@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlead.balance.objects import on_one_line
+from fairlead.cli.output import acted
 from fairlead.cli.store.printing import print_json, print_rows, when
 from fairlead.store.store import Store
 
@@ -46,6 +47,7 @@ def ticks(store: Store, name: str, most: int, *, as_json: bool) -> None:
 def pause(store: Store, name: str, *, paused: bool) -> None:
     """Let one send nothing, or send again."""
     changed = store.pause_schedule(name, paused=paused)
+    acted()
     already = "" if changed else "already "
     print(f"{name}: {already}paused" if paused else f"{name}: {already}sends")
 
@@ -53,4 +55,5 @@ def pause(store: Store, name: str, *, paused: bool) -> None:
 def drop(store: Store, name: str) -> None:
     """Forget one."""
     store.drop_schedule(name)
+    acted()
     print(f"{name}: forgotten")

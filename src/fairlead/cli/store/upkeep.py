@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fairlead.cli.output import acted
 from fairlead.cli.store.printing import print_json, print_rows
 from fairlead.store.database.schema import LOCK_TIMEOUT
 from fairlead.store.store import Store
@@ -11,6 +12,7 @@ from fairlead.text import plural
 def init(url: str, lock_timeout: float = LOCK_TIMEOUT, *, upgrade: bool = False) -> None:
     """Make the schema, or bring it up to this version; say which it is. `upgrade`: make none."""
     with Store.open(url, create=not upgrade, upgrade=upgrade, lock_timeout=lock_timeout) as store:
+        acted()
         before, now = store.upgraded or (0, 0)
         did = "was there" if before == now else "was made" if not before else f"was {before}"
         print(f"{store.place}: schema version {now} ({did})")
@@ -19,6 +21,7 @@ def init(url: str, lock_timeout: float = LOCK_TIMEOUT, *, upgrade: bool = False)
 def prune(store: Store, keep: float) -> None:
     """Forget old events and known ids."""
     found = store.prune(keep)
+    acted()
     print(f"{store.place}: forgotten: {plural(found, 'row')}")
 
 
@@ -26,6 +29,7 @@ def retention(store: Store, days: float | None) -> None:
     """Set for how many days events are kept, or only say it."""
     if days is not None:
         store.set_retention(days)
+        acted()
     found = store.retention()
     print(f"{store.place}: events are kept " + ("for ever" if found is None else f"{found:g} days"))
 
@@ -33,6 +37,7 @@ def retention(store: Store, days: float | None) -> None:
 def check(store: Store, *, repair: bool, as_json: bool) -> int:
     """Print what should not be there; the exit status."""
     found = store.check(repair=repair)
+    acted()
     if as_json:
         print_json({**each._asdict(), "mended": repair} for each in found)
     else:
@@ -45,6 +50,7 @@ def check(store: Store, *, repair: bool, as_json: bool) -> int:
 def roles(store: Store) -> None:
     """Make the roles, and say what to do with them."""
     store.make_roles()
+    acted()
     print(
         f"{store.place}: made fairlead_sender, fairlead_chooser, fairlead_worker, "
         "fairlead_operator and fairlead_viewer; give them to users: "
@@ -55,4 +61,5 @@ def roles(store: Store) -> None:
 def recover(store: Store) -> None:
     """Take back all work."""
     found = store.recover()
+    acted()
     print(f"{store.place}: taken back: {plural(found, 'group')}")
