@@ -71,6 +71,44 @@ def test_nothing_that_meets_it_is_said_first_and_has_a_status_of_its_own(
     )
     page = (folder / "better/report.html").read_text()
     assert "Nothing in this space meets p99_wait &lt; 1ms" in page
+    assert not (folder / "better/recommended.toml").exists()
+    assert "which does not keep p99_wait < 1ms" not in (folder / "crews.toml").read_text()
+    others = ["--target", "p99_wait < 1ms", "--vary", "policy", "--overwrite"]
+    assert run([*COMMAND, *others]) == 3
+    text = (folder / "better/nearest.toml").read_text()
+    assert text.startswith("# The nearest, which does not keep p99_wait < 1ms: policy = nanomsg")
+    assert "cluster file: better/nearest.toml" in capsys.readouterr().out
+
+
+def test_what_misses_the_target_on_the_rest_has_the_status_of_what_misses_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"j{k},{k},{0.1 if k < 60 else 9}" for k in range(90)]
+    (folder / "jobs.csv").write_text("\n".join(["id,time,service_time", *rows]) + "\n")
+    given = ["--target", "p99_wait < 1s", "--vary", "readers of each * 1..2"]
+    assert run([*COMMAND, *given]) == 3
+    assert capsys.readouterr().out.startswith(
+        "p99_wait < 1s: met on the traffic of the search, and missed on the rest; the nearest:\n"
+    )
+    page = (folder / "better/report.html").read_text()
+    assert "missed on the traffic that the search never saw" in page
+    assert "What comes nearest" in page
+
+
+def test_readers_that_never_work_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "line.toml").write_text(
+        'policy = "nanomsg"\n[[destination]]\nname = "a"\nreaders = 4\ncapacity = 2\n'
+        '[[destination]]\nname = "b"\nreaders = 2\n'
+    )
+    line = (
+        "readers is 4 at a, and capacity is 2: it never has more than 2 at a time, so 2 of them "
+        "never work"
+    )
+    assert run(["check", "line.toml"]) == 0
+    assert f"  warning: {line}\n" in capsys.readouterr().out
+    given = ["jobs.csv", "-c", "line.toml", "-o", "out", "--engine", "memory", "--no-report"]
+    assert run(["replay", *given]) == 0
+    assert f"note: {line} (in line)\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -81,6 +119,10 @@ def test_nothing_that_meets_it_is_said_first_and_has_a_status_of_its_own(
             "--target: found 'wait', allowed: p99_wait",
         ),
         (["--target", "p99_wait < 2s", "--vary", "weight of x"], "found no destination 'x'"),
+        (
+            ["--target", "p99_wait < 2s", "--vary", "weight of * 1..3"],
+            "an attribute that the policy round-robin does not look at",
+        ),
         (["--target", "p99_wait < 2s", "--vary", "policy", "--cost", "1 of x"], "--cost 1 of x"),
         (["--target", "p99_wait < 2s", "--vary", "policy", "--drop", "service_time"], "no column"),
     ],

@@ -101,4 +101,18 @@ def warnings(cluster: Cluster) -> list[str]:
             "all destinations that can be chosen" if len(resting) == len(chosen) else listed(names)
         )
         found.append(f"readers is 0 at {where}: in a replay nothing is ever started there")
-    return found
+    return [*found, *idle_readers(cluster)]
+
+
+def idle_readers(cluster: Cluster) -> list[str]:
+    """Readers that a file has, and that never get work: its destination is full before."""
+    state, found = cluster.start(), dict[str, None]()
+    for i, name in enumerate(state.members):
+        owner = state.objects[state.queue_owner(i)]
+        most = getattr(owner, "capacity", 0)
+        if 0 < most < owner.readers:
+            found[
+                f"readers is {owner.readers} at {name}, and capacity is {most}: it never has more "
+                f"than {most} at a time, so {owner.readers - most} of them never work"
+            ] = None
+    return [*found]

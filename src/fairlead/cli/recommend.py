@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from fairlead.results.recommendation import Held, Recommendation
 
 NOTHING_MEETS: Final = 3
-"""The status where nothing in the space meets the target."""
+"""The status where nothing was found that meets the target, on held-out traffic too."""
 CLUSTER_FILE: Final = "recommended.toml"
+NEAREST_FILE: Final = "nearest.toml"
+"""Of what does not meet the target, and is not worse than the file as it is."""
 
 
 def run_recommend(
@@ -83,15 +85,18 @@ def run_recommend(
             ]
             result = replace(result, notes=notes)
         delivery.write_json(RECOMMENDATION, result.to_dict())
-        comment = f"Recommended for {aim.text}: {', '.join(result.said) or 'as it was'}."
-        delivery.write_text(CLUSTER_FILE, as_toml(found.cluster, comment))
+        file = CLUSTER_FILE if result.met else NEAREST_FILE if result.said else None
+        if file is not None:
+            what = "Recommended for" if result.met else "The nearest, which does not keep"
+            comment = f"{what} {aim.text}: {', '.join(result.said) or 'as it was'}."
+            delivery.write_text(file, as_toml(found.cluster, comment))
         if command is not None:
             with stages("report"):
                 delivery.write_text(report.NAME, report.render_recommendation(result.to_dict()))
         delivery.finish()
     acted()
-    _print(console(), result, out, page=command is not None)
-    return 0 if result.found else NOTHING_MEETS
+    _print(console(), result, out, file, page=command is not None)
+    return 0 if result.met else NOTHING_MEETS
 
 
 def _read(table: MessagesTable, plan: Plan, stages: Stages) -> tuple[Prepared, int]:
@@ -110,18 +115,15 @@ def _read(table: MessagesTable, plan: Plan, stages: Stages) -> tuple[Prepared, i
         return prepared(accepted(rows), [plan]), len(rows.reasons)
 
 
-def _print(to: Console, found: Recommendation, out: str, *, page: bool) -> None:
-    if found.found:
-        to.print(f"{found.target}: met by", markup=False)
-    else:
-        to.print(f"nothing in this space meets {found.target}; the nearest:", markup=False)
+def _print(to: Console, found: Recommendation, out: str, file: str | None, *, page: bool) -> None:
+    to.print(found.verdict + ("" if found.met else ":"), markup=False)
     for each in found.said or ["the cluster file as it is"]:
         to.print(f"  {printable(each)}", markup=False)
     to.print("on traffic that the search never saw:", markup=False)
     _table(to, [found.now, found.then], "cluster")
     if found.why:
         to.print("with one setting as in the file:", markup=False)
-        _table(to, found.why, "recommended, but")
+        _table(to, found.why, f"{found.then.name}, but")
     to.print("what breaks it:", markup=False)
     _table(to, found.breaks, "what if")
     to.print(
@@ -131,7 +133,8 @@ def _print(to: Console, found: Recommendation, out: str, *, page: bool) -> None:
     )
     for note in found.notes:
         to.print(f"note: {note}", markup=False)
-    to.print(f"cluster file: {Path(out) / CLUSTER_FILE}", markup=False)
+    if file is not None:
+        to.print(f"cluster file: {Path(out) / file}", markup=False)
     if page:
         to.print(f"report: {Path(out) / report.NAME}", markup=False)
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead import report
 from fairlead.balance.change import Change
-from fairlead.balance.objects import shown
+from fairlead.balance.in_words import idle_readers
+from fairlead.balance.objects import listed, shown
 from fairlead.cli.dispatch import (
     changes_anywhere,
     changes_from,
@@ -146,6 +147,8 @@ def run_replay(
         delivery.finish()
     acted()
     print_comparison(console(), found, out)
+    for line in _idle(asked):
+        console().print(f"note: {line}", markup=False)
     table.refuse_nothing(found.read, found.rejected, out)
     if engine is Engine.spark:
         table.suggest_memory(found.read, stages.console)
@@ -259,6 +262,15 @@ def scenarios(
             found.scaled[name] = (rate, seed)
             found.differs[name] += more_traffic(rate, seed)
     return found
+
+
+def _idle(asked: Asked) -> list[str]:
+    """The readers that never get work, in which scenarios."""
+    lines: dict[str, list[str]] = {}
+    for name, plan in asked.plans.items():
+        for line in (line for each in plan.clusters for line in idle_readers(each)):
+            lines.setdefault(line, []).append(printable(name))
+    return [f"{line} (in {listed(names, MAX_SHOWN)})" for line, names in lines.items()]
 
 
 def print_comparison(to: Console, found: Comparison, out: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -19,11 +19,12 @@ from fairlead.pipeline.progress import Progress, quiet
 from fairlead.recommend.ahead import Alone, trials
 from fairlead.recommend.goal import Cost, Target
 from fairlead.recommend.search import Search, Try
-from fairlead.recommend.space import Space
+from fairlead.recommend.space import Space, idle_values
 from fairlead.recommend.trial import part, trial
 from fairlead.recommend.verify import Verified, more_traffic, one_down, without_one
-from fairlead.results.recommendation import Recommendation, Tried
+from fairlead.results.recommendation import Held, Recommendation, Tried
 from fairlead.results.summary import Made
+from fairlead.text import length
 
 log = logging.getLogger("fairlead")
 
@@ -31,6 +32,8 @@ SEARCHED: Final = 2 / 3
 """The part of the time that the search sees."""
 FEWEST: Final = 20
 """Messages that each part must have."""
+RECOMMENDED, NEAREST = "recommended", "the nearest"
+"""What is called so that meets the target, or does not."""
 MORE: Final = 10
 """Per cent of traffic more, which the recommended cluster is tried with."""
 
@@ -53,7 +56,7 @@ class Found:
 
     recommendation: Recommendation
     cluster: Cluster
-    """The recommended one; where nothing meets the target, the nearest."""
+    """The recommended one; where nothing meets the target, the nearest; or the file's own."""
 
 
 def recommend(
@@ -90,11 +93,23 @@ def recommend(
         broken_off = sum(not each.outcome.whole for each in search.tried)
     with progress("finish what a chart needs"):
         search.finish(best, lambda cluster: trial(earlier, cluster, asked.changes, target))
+        best = search.best
     with progress("verify"):
         verified = Verified(later, asked.changes, target, cost)
         present, before = verified.held("as in the file", space.cluster)
         unserved = before.unserved
-        then, outcome = verified.held("recommended", best.cluster, unserved=unserved)
+        then, outcome = verified.held(RECOMMENDED, best.cluster, unserved=unserved)
+        own = search.tried[0]
+        notes = _notes(tried, broken_off, len(search.tried) - 1, asked)
+        if best is not own and _worse(then, present, own_met=own.met):
+            notes.insert(0, _not_better(space.said(best.point), then, present, target))
+            best = own
+            then, outcome = verified.held(RECOMMENDED, best.cluster, unserved=unserved)
+        met = best.met and then.met
+        if not met:
+            then = replace(then, name=NEAREST)
+        if best.met and not then.met:
+            notes.insert(0, "record more traffic, or search for a stricter target")
         sure, tenths = verified.certainty(outcome)
         why = [
             verified.held(name, cluster, unserved=unserved)[0]
@@ -130,7 +145,7 @@ def recommend(
         breaks=breaks,
         seconds=round(time.monotonic() - began, 3),
         made=made,
-        notes=[*_missed(best.met, then.met), *_notes(tried, broken_off, asked)],
+        notes=notes,
     )
     log.info("recommended", extra={"found": found.found, "tried": len(found.tried)})
     return Found(found, best.cluster)
@@ -168,21 +183,40 @@ def _plain(each: Try, space: Space, *, frontier: bool) -> Tried:
     return Tried(said, each.cost, each.value, each.met, round(each.outcome.seen, 4), frontier)
 
 
-def _missed(searched: bool, held_out: bool) -> list[str]:
-    if not searched or held_out:
-        return []
-    missed = "it misses the target on the held-out traffic"
-    return [f"{missed}: record more traffic, or search for a stricter target"]
+def _worse(then: Held, now: Held, *, own_met: bool) -> bool:
+    """Whether what was found does worse than the file's own, on the held-out traffic.
+
+    `own_met`: whether the file's own meets the target on the traffic of the search; where it does
+    not, what meets it on both may cost more.
+    """
+    if then.met and not own_met:
+        return False
+    if then.met and now.met:
+        return (then.cost, then.value) > (now.cost, now.value)
+    return (not then.met, then.unserved, then.value) > (not now.met, now.unserved, now.value)
 
 
-def _notes(tried: int, broken_off: int, asked: Asked) -> list[str]:
-    """`tried`, `broken_off`: clusters in the search, the one of the file among them."""
+def _not_better(said: Sequence[str], then: Held, now: Held, target: Target) -> str:
+    waits = f"{length(then.value)} instead of {length(now.value)}"
+    return (
+        f"what came first in the search ({', '.join(said)}) is not recommended: on the traffic "
+        f"that it never saw it is worse than the file, cost {then.cost:g} instead of "
+        f"{now.cost:g}, {target.measure} {waits}"
+    )
+
+
+def _notes(tried: int, broken_off: int, points: int, asked: Asked) -> list[str]:
+    """`tried`, `broken_off`: clusters in the search, the one of the file among them.
+
+    `points`: how many were tried, for a chart too.
+    """
     found = []
     if asked.space.size > asked.budget:
         found.append(
-            f"{tried - 1:,} of {asked.space.size:,} points were tried: there may be better ones; a "
+            f"{points:,} of {asked.space.size:,} points were tried: there may be better ones; a "
             "larger --budget tries more"
         )
+    found += idle_values(asked.space)
     if asked.target.part is None:
         found.append("of a mean, the tenths and samples look at the median instead")
     if broken_off:

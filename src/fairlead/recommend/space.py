@@ -32,6 +32,8 @@ USUAL: Final[Mapping[str, Sequence[int]]] = {
 }
 """What an attribute takes where nobody says it."""
 MOST_VALUES: Final = 10_000
+LOOKED: Final = 20
+"""So many values of a knob are looked at, whether they make another cluster."""
 CHOSEN: Final = ("round-robin", "weighted", "fewest-pending", "fewest-pending by strength")
 LIMITED: Final = "nanomsg, as many as readers"
 """The policy that gives a destination no more than it works on: messages wait for whoever is free,
@@ -156,7 +158,48 @@ def space_of(cluster: Cluster, vary: Sequence[str]) -> Space:
                 what = f"{knob.attribute} of {name}" if name else POLICY
                 raise UserError(f"--vary {knob.text}: found {what} varied twice, allowed: once")
             seen[knob.attribute, name] = knob.text
-    return Space(cluster, tuple(knobs))
+    space = Space(cluster, tuple(knobs))
+    if not any(knob.attribute == POLICY for knob in knobs):
+        for k, knob in enumerate(knobs):
+            _refuse_idle(space, k, knob)
+    return space
+
+
+def _refuse_idle(space: Space, k: int, knob: Knob) -> None:
+    """Refuse what the policy does not have, whatever its value. Raises UserError."""
+    if len(knob.values) < 2:
+        return
+    some = knob.values[:: max(1, len(knob.values) // LOOKED)]
+    made = {
+        None if cluster is None else str(cluster.to_dict())
+        for value in (*some, knob.values[-1])
+        for cluster in [
+            space.cluster_at((*[None] * k, value, *[None] * (len(space.knobs) - k - 1)))
+        ]
+    }
+    if len(made) == 1 and None not in made:
+        raise UserError(
+            f"--vary {knob.label}: found an attribute that the policy "
+            f"{space.cluster.policy.name} does not look at, allowed: one that makes a difference, "
+            "or --vary policy beside it"
+        )
+
+
+def idle_values(space: Space) -> list[str]:
+    """Which values change nothing: readers of whom the policy gives no more than a capacity."""
+    varied = {(knob.attribute, name) for knob in space.knobs for name in knob.names}
+    if any(knob.attribute == POLICY for knob in space.knobs):
+        return []
+    most = {each["name"]: each.get(CAPACITY, 0) for each in space.cluster.to_dict()[KIND]}
+    found = []
+    for knob in (each for each in space.knobs if each.attribute == READERS):
+        idle = {most[name] for name in knob.names if (CAPACITY, name) not in varied} - {0}
+        if idle and any(int(str(value)) > max(idle) for value in knob.values):
+            found.append(
+                f"{knob.label} above {max(idle)} change nothing: capacity is {max(idle)}; vary "
+                "that, too"
+            )
+    return found
 
 
 def _knobs(text: str, cluster: Cluster, destinations: Sequence[str]) -> Iterator[Knob]:

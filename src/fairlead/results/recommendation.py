@@ -53,9 +53,9 @@ class Recommendation:
     limit: float
     """Seconds."""
     found: bool
-    """Whether anything in the space meets the target on the traffic of the search."""
+    """Whether `then` meets the target on the traffic of the search."""
     said: list[str]
-    """What the recommended cluster (without one: the nearest) sets, in words."""
+    """What `then` sets, in words."""
     space: int
     """Points of the space."""
     budget: int
@@ -68,7 +68,10 @@ class Recommendation:
     now: Held
     """The cluster as its file has it, on the held-out traffic."""
     then: Held
-    """The recommended one, on the held-out traffic."""
+    """The recommended one, where nothing meets the target the nearest, on the held-out traffic.
+
+    The file's own, where what the search found is worse on that traffic.
+    """
     sure: float
     """Of samples of the held-out traffic, tenth by tenth, the part that meets the target."""
     tenths: int
@@ -81,6 +84,33 @@ class Recommendation:
     made: Made | None = None
     notes: list[str] = field(default_factory=list)
     """What a reader must know of the search."""
+
+    @property
+    def met(self) -> bool:
+        """Whether `then` meets the target: on the traffic of the search, and on the rest."""
+        return self.found and self.then.met
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether there is no point of the space that was not tried."""
+        return self.space <= self.budget
+
+    @property
+    def verdict(self) -> str:
+        """What was found, in words that claim no more than was seen."""
+        if self.met:
+            return f"{self.target}: met by"
+        if self.found:
+            return (
+                f"{self.target}: met on the traffic of the search, and missed on the rest; the "
+                "nearest"
+            )
+        if self.everywhere:
+            return f"nothing in this space meets {self.target}; the nearest"
+        return (
+            f"nothing was found that meets {self.target} in the {len(self.tried) - 1:,} of "
+            f"{self.space:,} points that were tried; the nearest"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """For recommendation.json."""

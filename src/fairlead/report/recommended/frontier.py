@@ -10,7 +10,7 @@ from fairlead.web.parts import Figure, table
 
 MET, MISSED = "meets the target", "misses it"
 HEIGHT = 300
-NOW, THEN = "as in the file", "recommended"
+NOW = "as in the file"
 
 
 def frontier(found: Recommendation) -> Figure | None:
@@ -30,7 +30,7 @@ def frontier(found: Recommendation) -> Figure | None:
             "on": each.frontier,
             "said": ", ".join(map(visible, each.said)) or NOW,
             "wait": length(each.value),
-            "label": THEN if each is chosen else NOW if not each.said else "",
+            "label": found.then.name if each is chosen else NOW if not each.said else "",
         }
         for each in whole
     ]

@@ -26,7 +26,7 @@ def whole(found: Recommendation) -> str:
         said=[visible(each) for each in found.said],
         frontier=frontier(found),
         compared=_held([found.now, found.then], "on the held-out traffic"),
-        why=_held([found.then, *found.why], "recommended, but"),
+        why=_held([found.then, *found.why], f"{found.then.name}, but"),
         breaks=_held([found.then, *found.breaks], "what if"),
         tried=_tried(found),
         notes=found.notes,
@@ -36,28 +36,37 @@ def whole(found: Recommendation) -> str:
 def headline(found: Recommendation) -> Head:
     """What a reader should know who reads nothing else."""
     messages = short(found.made.messages) if found.made else "traffic"
-    if not found.found:
-        title = f"Nothing in this space meets {found.target} on {messages}"
-        lead = "The nearest is shown: it comes closest on the traffic of the search."
-    else:
+    if found.met:
         title = (
             f"{found.target} on {messages}: cost {found.then.cost:g} instead of {found.now.cost:g}"
         )
-        kept = "keeps" if found.then.met else "does not keep"
-        lead = (
-            f"The recommended cluster {kept} the target on {found.held_out:,} messages that the "
-            f"search never saw: in {found.tenths} of 10 tenths of their time, and in "
-            f"{percent(found.sure)} of samples of these."
-        )
+    elif found.found:
+        title = f"{found.target} on {messages}: missed on the traffic that the search never saw"
+    elif found.everywhere:
+        title = f"Nothing in this space meets {found.target} on {messages}"
+    else:
+        title = f"Nothing was found that meets {found.target} on {messages}"
+    whose = "The recommended cluster" if found.met else "The nearest cluster"
+    kept = "keeps" if found.then.met else "does not keep"
+    lead = (
+        f"{whose} {kept} the target on {found.held_out:,} messages that the search never saw: in "
+        f"{found.tenths} of 10 tenths of their time, and in {percent(found.sure)} of samples of "
+        "these."
+    )
     tiles = [
         Tile("target", found.target),
         Tile("as in the file", length(found.now.value), "good" if found.now.met else "bad"),
-        Tile("recommended", length(found.then.value), "good" if found.then.met else "bad"),
+        Tile(found.then.name, length(found.then.value), "good" if found.then.met else "bad"),
         Tile("cost", f"{found.now.cost:g} → {found.then.cost:g}"),
     ]
     warnings = []
     if found.found and not found.then.met:
         warnings.append("It meets the target on the traffic of the search, and not on the rest.")
+    if not found.found and not found.everywhere:
+        warnings.append(
+            f"{len(found.tried) - 1:,} of {found.space:,} points were tried: there may be one that "
+            "meets it; a larger --budget tries more."
+        )
     return Head("recommendation", title, tiles, lead, warnings)
 
 
