@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import typer
+
 from fairlead import report
 from fairlead.balance.change import Change
 from fairlead.balance.message import CONTROL, NO_DESTINATION, ROUTED
@@ -38,6 +40,8 @@ GATES: Final[dict[str, str | None]] = {
 }
 """What --fail-if can look at, and a part of what it is."""
 MAX_PHASES = 12
+NO_CHANGES: Final = "none"
+"""Instead of a file: not even those of a journal."""
 MAX_SHARES = 20
 
 
@@ -63,6 +67,7 @@ def run_dispatch(
     """
     gates = [gate(each, GATES) for each in fail_if]
     clusters = load_clusters(cluster)
+    changes = own_changes(table, changes)
     if engine is Engine.memory:
         refuse_elsewhere(changes, "--engine memory")
     happened = changes_here(changes)
@@ -178,6 +183,25 @@ def write_report(summary: Summary, delivery: Delivery, stages: Stages) -> None:
     """Put the page beside the results."""
     with stages("report"):
         delivery.write_text(report.NAME, report.render(summary.to_dict()))
+
+
+def own_changes(table: MessagesTable, changes: str | None) -> str | None:
+    """Where the changes are: a journal's own, where none are given, which is said on stderr.
+
+    Raises UserError.
+    """
+    from fairlead.pipeline.intake.changes import of_journal
+    from fairlead.pipeline.intake.files import kind_of
+
+    if changes is not None or is_elsewhere(table.where):
+        return None if changes == NO_CHANGES else changes
+    kind = kind_of(table.where, table.input_format, table.options)
+    happened = len(of_journal(table.where, kind))
+    if not happened:
+        return None
+    line = f"changes: {happened:,}, those of the journal; --changes {NO_CHANGES} leaves them out"
+    typer.echo(line, err=True)
+    return table.where
 
 
 def changes_from(path: Path | None) -> list[Change]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.balance.times import MICROS
-from fairlead.cli.dispatch import changes_here, refuse_elsewhere
+from fairlead.cli.dispatch import changes_here, own_changes, refuse_elsewhere
 from fairlead.cli.options import Engine
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console
@@ -38,6 +38,7 @@ def run_dry(
     from fairlead.pipeline.constants import RESERVED
     from fairlead.pipeline.intake.names import check_names
 
+    changes = own_changes(table, changes)
     refuse_elsewhere(changes, "--dry-run")
     plan = Plan(load_clusters(cluster), changes_here(changes))
 

@@ -212,7 +212,8 @@ Changes = Annotated[
     typer.Option(
         metavar="FILE",
         parser=place,
-        help="What happened to the cluster: time,target,attribute,value.",
+        help="What happened to the cluster: time,target,attribute,value. Default: what a journal "
+        "says; `none` takes not even that.",
     ),
 ]
 ChangesAnywhere = Annotated[
@@ -221,7 +222,8 @@ ChangesAnywhere = Annotated[
         "--changes",
         metavar="FILE",
         parser=run_place,
-        help="What happened to the cluster: time,target,attribute,value; also at a URI.",
+        help="What happened to the cluster: time,target,attribute,value; also at a URI. Default: "
+        "what a journal says; `none` takes not even that.",
     ),
 ]
 Out = Annotated[

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fairlead import report
-from fairlead.cli.dispatch import changes_from
+from fairlead.cli.dispatch import changes_from, own_changes
 from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
@@ -65,6 +65,8 @@ def run_recommend(
     if len(clusters) != 1:
         raise UserError(f"{cluster}: found {len(clusters)} clusters, allowed for recommend: one")
     (given,) = clusters
+    own = own_changes(table, None if changes is None else str(changes))
+    changes = None if own is None else Path(own)
     space, prices = space_of(given, vary), cost_of(cost, given)
     plan = Plan([given], changes_from(changes))
     if command is not None:

@@ -17,6 +17,7 @@ from fairlead.cli.dispatch import (
     changes_from,
     changes_here,
     files_here,
+    own_changes,
     refuse_elsewhere,
 )
 from fairlead.cli.gate import FAILED, Gate, gate
@@ -93,6 +94,7 @@ def run_replay(
         for each in fail_if
     ]
     rate = rate_of(scale, seed)
+    changes = own_changes(table, changes)
     if engine is Engine.memory:
         refuse_elsewhere(changes, "--engine memory")
     asked = scenarios(clusters, changes_here(changes), scenario_file, *rate)

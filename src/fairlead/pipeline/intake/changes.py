@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,14 @@ from fairlead.config import changes
 from fairlead.config.paths import path_of
 from fairlead.errors import ChangeError
 from fairlead.extras import need
-from fairlead.pipeline.intake.files import BEGIN, damaged
+from fairlead.pipeline.intake.files import BEGIN, Kind, damaged, names_in
+from fairlead.rows import CHANGED, without_decisions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PARQUET = ".parquet"
+OUTCOME = "outcome"
 
 
 def load_changes(path: str | Path) -> list[Change]:
@@ -32,6 +35,38 @@ def load_changes(path: str | Path) -> list[Change]:
         allowed = ", ".join((*changes.READERS, PARQUET))
         raise ChangeError(f"{path}: found {place.suffix or 'no ending'}, allowed: {allowed}")
     return changes.load_changes(path)
+
+
+def of_journal(path: str | Path, kind: Kind) -> list[Change]:
+    """The changes that stand in a journal beside its messages; none in a table of another kind.
+
+    Raises ChangeError.
+    """
+    place = Path(path)
+    if not place.is_file() or place.stat().st_size == 0:
+        return []
+    if place.suffix.lower() == PARQUET:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        try:
+            names = pq.read_schema(place).names
+            if without_decisions(names) == names:
+                return []
+            outcomes = pq.read_table(place, columns=[OUTCOME]).column(OUTCOME)
+            there = pc.any(pc.equal(pc.cast(outcomes, pa.string()), CHANGED)).as_py()
+        except (pa.ArrowException, OSError):
+            return []  # the table says itself what is wrong with it
+    elif place.suffix.lower() in changes.READERS:
+        names = names_in(str(place), kind) or []
+        if without_decisions(names) == names:
+            return []
+        with place.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as found:
+            there = found.find(CHANGED.encode()) >= 0
+    else:
+        return []
+    return load_changes(place) if there else []
 
 
 def load_parquet(path: Path) -> list[Change]:
