@@ -95,6 +95,37 @@ def test_daily_times_around_a_change_of_the_clock(
     assert found == [micros(tick) for tick in expected]
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    zone=st.sampled_from(ZONES),
+    cron=st.sampled_from(
+        [
+            "* * * * *",
+            "*/7 * * * *",
+            "0 */2 * * *",
+            "*/15 2 * * *",
+            "30 * * * *",
+            "*/20 1-3 * * SUN",
+        ]
+    ),
+    change=st.sampled_from(CHANGES),
+)
+def test_a_wildcard_ticks_whenever_the_clock_shows_it(
+    zone: str, cron: str, change: datetime
+) -> None:
+    """Whatever the step of the clock is: each minute that it shows is looked at."""
+    first, last = change - timedelta(hours=20), change + timedelta(hours=40)
+    shown = {}
+    for wall in minutes(ZoneInfo(zone), first + MINUTE, last):
+        shown[micros(wall.astimezone(UTC))] = wall.replace(tzinfo=UTC)
+    clock = schedule(cron)
+    expected = [at for at, wall in shown.items() if clock.after(micros(wall) - 1) == micros(wall)]
+    each, at, found = schedule(cron, zone), micros(first), []
+    while (at := each.after(at)) <= micros(last):
+        found.append(at)
+    assert found == expected
+
+
 CRONS = st.sampled_from(
     [
         "* * * * *",

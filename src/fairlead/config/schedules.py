@@ -24,6 +24,8 @@ LEAP: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """A moment after which every day of the calendar comes within eight years."""
 WINDOWS: Final = tuple(timedelta(hours=hours) for hours in (1, 24, 32 * 24, 366 * 24, 51 * 8766))
 """How far back the latest tick is looked for: few ticks stand in the first window that has one."""
+LOOK: Final = timedelta(days=1)
+"""No zone changes its clock twice within so long."""
 MICROSECOND: Final = timedelta(microseconds=1)
 
 Missed = Literal["once", "all", "skip"]
@@ -97,12 +99,53 @@ class Schedule(FileTable, frozen=True, kw_only=True, dict=True):
             found = CronSim(" ".join(fields), after.astimezone(self._zone))
         except CronSimError as error:
             raise self._refused(str(error).lower()) from None
+        if fields[0].startswith("*") or fields[1].startswith("*"):
+            yield from self._as_time_passes(after)
+            return
         last = after
         for each in found:
             moment = each.astimezone(UTC)
             if moment > last:
                 yield moment
                 last = moment
+
+    def _as_time_passes(self, after: datetime) -> Iterator[datetime]:
+        """The ticks of a cron with a wildcard: all at which the clock shows what it says.
+
+        From one step of the clock to the next it is a clock without any.
+        """
+        since = after
+        while True:
+            step, looked = self._offset(since), since
+            for shown in CronSim(self.cron or "", (after + step).replace(tzinfo=UTC)):
+                tick = shown - step
+                changed = self._changed(looked, tick)
+                if changed is not None:
+                    since, after = changed, changed - MICROSECOND
+                    break
+                yield tick
+                looked = tick
+            else:
+                return
+
+    def _offset(self, moment: datetime) -> timedelta:
+        return self._zone.utcoffset(moment.astimezone(self._zone)) or timedelta()
+
+    def _changed(self, after: datetime, until: datetime) -> datetime | None:
+        """When the clock is changed first after a moment, up to another; None: it is not."""
+        first = self._offset(after)
+        while after < until:
+            later = min(after + LOOK, until)
+            if self._offset(later) != first:
+                while later - after > MICROSECOND:
+                    middle = after + (later - after) // 2
+                    if self._offset(middle) == first:
+                        after = middle
+                    else:
+                        later = middle
+                return later
+            after = later
+        return None
 
     def _refused(self, why: str) -> ValueError:
         return ValueError(
