@@ -13,11 +13,15 @@ from fairlead.cli.store.options import PANEL, AsJson, Most, Priority, QueueName,
 from fairlead.errors import UserError
 
 app = typer.Typer()
+All = Annotated[
+    bool,
+    typer.Option("--all", help="In a table the internal queues of servers, too; JSON has them."),
+]
 command = partial(app.command, cls=Once, rich_help_panel=PANEL)
 
 
 @command()
-def queues(as_json: AsJson = False, store: Url = None) -> None:
+def queues(internal: All = False, as_json: AsJson = False, store: Url = None) -> None:
     """What each queue holds.
 
     Messages; groups that are ready, worked on, or parked after a failure; messages that are
@@ -27,7 +31,7 @@ def queues(as_json: AsJson = False, store: Url = None) -> None:
     from fairlead.cli.store import queues as shown
 
     with opened(store) as found:
-        shown.queues(found, as_json=as_json)
+        shown.queues(found, internal=internal, as_json=as_json)
 
 
 @command()
@@ -212,6 +216,7 @@ def top(
         float, typer.Option(metavar="SECONDS", min=0.1, help="Between two looks.")
     ] = 1,
     once: Annotated[bool, typer.Option("--once", help="Two looks, one table.")] = False,
+    internal: All = False,
     as_json: AsJson = False,
     store: Url = None,
 ) -> None:
@@ -219,4 +224,4 @@ def top(
     from fairlead.cli.store import top as live
 
     with opened(store) as found:
-        live.top(found, interval, once=once, as_json=as_json)
+        live.top(found, interval, once=once, internal=internal, as_json=as_json)

@@ -16,15 +16,16 @@ from fairlead.order.agenda import FIFO
 from fairlead.order.outlook import Standing
 from fairlead.store.admin.queues import Metrics, SwitchedOff
 from fairlead.store.admin.waiting import Promotion
+from fairlead.store.arguments import OWN
 from fairlead.store.store import Store
-from fairlead.text import dated, duration, plural
+from fairlead.text import dated, length, plural
 
 COUNTS: Final = ("messages", "ready", "working", "parked", "delayed", "dead", "oldest", "failures")
 
 
-def queues(store: Store, *, as_json: bool) -> None:
-    """What each queue holds."""
-    found = store.queues()
+def queues(store: Store, *, internal: bool, as_json: bool) -> None:
+    """What each queue holds; `internal`: in a table those of servers, too."""
+    found = [each for each in store.queues() if internal or as_json or is_users(each)]
     if as_json:
         print_json(each._asdict() for each in found)
     else:
@@ -34,10 +35,15 @@ def queues(store: Store, *, as_json: bool) -> None:
                 print(_off(each.queue, SwitchedOff(each.off_since, each.off_why)))
 
 
+def is_users(found: Metrics) -> bool:
+    """Whether a queue is a user's, or an internal one that does not do what it should."""
+    return not found.queue.startswith(OWN) or bool(found.dead) or not found.enabled
+
+
 def queue_row(found: Metrics) -> dict[str, Any]:
     """A queue's row of a table."""
     counts = {name: getattr(found, name) for name in ("queue", *COUNTS)}
-    oldest = duration(int(found.oldest) * 1_000_000) if found.ready else ""
+    oldest = length(int(found.oldest)) if found.ready else ""
     return counts | {"oldest": oldest, "now": "" if found.enabled else "off"}
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.store.printing import print_json
-from fairlead.cli.store.queues import COUNTS, queue_row
+from fairlead.cli.store.queues import COUNTS, is_users, queue_row
 from fairlead.store.store import Store
 from fairlead.store.workers.threads import listen, next_of
 
@@ -22,8 +22,8 @@ RATES: Final = {"sent/s": "sent", "accepted/s": "accepted"}
 class Look:
     """What the queues hold, and what happened to them since the last look."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, *, internal: bool) -> None:
+        self._store, self._internal = store, internal
         self._cursor = store.latest()
         self._at = time.monotonic()
 
@@ -39,13 +39,14 @@ class Look:
             {"found": each}
             | {name: happened[each.queue, kind] / seconds for name, kind in RATES.items()}
             for each in self._store.queues()
+            if self._internal or is_users(each)
         ]
 
 
-def top(store: Store, interval: float, *, once: bool, as_json: bool) -> None:
+def top(store: Store, interval: float, *, once: bool, internal: bool, as_json: bool) -> None:
     """Show the queues until somebody says stop."""
     asked = listen(signal.SIGINT, signal.SIGTERM)
-    look = Look(store)
+    look = Look(store, internal=internal or as_json)
     if once:
         next_of(asked, interval)
         _print(look.rows(), as_json=as_json)
