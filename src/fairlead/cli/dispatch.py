@@ -191,11 +191,12 @@ def own_changes(table: MessagesTable, changes: str | None) -> str | None:
     Raises UserError.
     """
     from fairlead.pipeline.intake.changes import of_journal
-    from fairlead.pipeline.intake.files import kind_of
+    from fairlead.pipeline.intake.files import kind_of, readable
 
     if changes is not None or is_elsewhere(table.where):
         return None if changes == NO_CHANGES else changes
     kind = kind_of(table.where, table.input_format, table.options)
+    readable(table.where, kind)
     happened = len(of_journal(table.where, kind))
     if not happened:
         return None

@@ -114,16 +114,33 @@ class MessagesTable(NamedTuple):
 
         kind = kind_of(self.where, self.input_format, self.options)
         check_fits(self.where, kind)
-        found = read(self.where, kind, number_rows=self.number_rows)
+        found = read(self.where, kind, number_rows=self.number_rows, drop=self._unused())
         table = mapped(found.table, self.where, self.columns, self.drop)
         return Found(table, found.malformed)
 
+    def _unused(self) -> list[str]:
+        """The columns that are dropped, and of which no expression makes anything."""
+        used = " ".join(self.columns.values()).lower()
+        return [name for name in self.drop if name.lower() not in used]
+
+    def _read_in_memory(self) -> bool:
+        """Whether memory reads such a table, as far as its format, options and types tell."""
+        from fairlead.memory.files import refuse_what_spark_reads
+        from fairlead.pipeline.intake.files import kind_of
+
+        try:
+            kind = kind_of(self.where, self.input_format, self.options)
+            refuse_what_spark_reads(self.where, kind, self._unused())
+        except UserError:
+            return False
+        return True
+
     def suggest_memory(self, read: int, to: Console) -> None:
-        """Say what would do for a table of so few rows on this machine."""
+        """Say what would do for a table of so few rows on this machine, if it reads that."""
         from fairlead.pipeline.paths import local
 
         place = local(self.where)
-        if read <= FEW and place is not None and place.exists():
+        if read <= FEW and place is not None and place.exists() and self._read_in_memory():
             to.print(
                 f"{plural(read, 'row')}: --engine memory gives the same without Spark, in seconds",
                 markup=False,

@@ -8,9 +8,11 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,14 +29,21 @@ from fairlead.pipeline.intake.files import (
     OTHER_ENCODING,
     UTF8,
     Kind,
+    each_key_once,
     files_in,
+    key_twice,
     names_in,
+    too_deep,
 )
 from fairlead.pipeline.paths import local
 
 UNDERSTOOD: Final = {"sep", "encoding", "multiLine", "recursiveFileLookup", "mode"}
 """Options of Spark's reader that this one has, too."""
 SPARK_READS: Final = "allowed with --engine memory"
+BOTH_READ: Final = "allowed: either, throughout"
+WHOLE: Final = re.compile(r"-?\d{1,19}")
+OF_OTHER_TYPES: Final = re.compile(r"\d{4}-\d\d?(-.*)?|[+-]?\d*\.\d*([eEdD].*)?|\d+[eEdDfF]\d*")
+"""A value of a folder's name that Spark takes for a date, a time, or a number that is not whole."""
 ODD_QUOTE: Final = rb'[^%b"\n\r]"[^%b"\n\r]'
 """A quote in the middle of a cell, about which readers of CSV differ."""
 
@@ -47,10 +56,36 @@ class Found(NamedTuple):
     """None: all are."""
 
 
-def read(path: str, kind: Kind, *, number_rows: bool = False) -> Found:
+def read(path: str, kind: Kind, *, number_rows: bool = False, drop: Collection[str] = ()) -> Found:
     """The rows of a file or a folder of files, one file after another. Raises UserError.
 
+    `drop`: columns that are not wanted, so they may be of any type.
     `number_rows`: with `id`, the file's name (below the folder) and the row's number in it.
+    """
+    place, files, names = refuse_what_spark_reads(path, kind, drop)
+    folders = _folders(files, place, path)
+    own = [name for name in names or [] if name not in folders]
+    parts = [READERS[kind.format](file, kind, own, drop) for file in files]
+    if number_rows:
+        parts = [
+            _numbered(part, _name(file, place)) for part, file in zip(parts, files, strict=True)
+        ]
+    found = _together(parts, path)
+    for name, values in folders.items():
+        lengths = [len(part.table) for part in parts]
+        column = pa.array([v for v, n in zip(values, lengths, strict=True) for _ in range(n)])
+        if name in found.table.column_names:
+            raise UserError(f"{path}: column {name!r}: found in files and in the folders' names")
+        found = Found(found.table.append_column(name, _of_folders(column)), found.malformed)
+    return found
+
+
+def refuse_what_spark_reads(
+    path: str, kind: Kind, drop: Collection[str] = ()
+) -> tuple[Path, list[Path], list[str] | None]:
+    """Refuse what only Spark reads, as far as that can be seen without reading the rows.
+
+    Returns the place, its files, and the names of the columns. Raises UserError.
     """
     place = local(path)
     if place is None or not place.exists():
@@ -60,20 +95,50 @@ def read(path: str, kind: Kind, *, number_rows: bool = False) -> Found:
             f"{path}: --read-option {name}: {SPARK_READS}: {', '.join(sorted(UNDERSTOOD))}"
         )
     files = [file for file in files_in(place, path) if file.stat().st_size]
-    if any("=" in part for file in files for part in file.relative_to(place).parts[:-1]):
-        raise UserError(f"{path}: found folders called name=value, {SPARK_READS}: without")
+    _folders(files, place, path)
     names = names_in(path, kind)
     if kind.format not in READERS or (names is None and kind.format == "csv"):
         raise UserError(
             f"{path}: found columns that only Spark names, {SPARK_READS}: csv with a header, json "
             "of one object a line, parquet, text"
         )
-    parts = [READERS[kind.format](file, kind, names or []) for file in files]
-    if number_rows:
-        parts = [
-            _numbered(part, _name(file, place)) for part, file in zip(parts, files, strict=True)
-        ]
-    return _together(parts, path)
+    for file in files if kind.format == "parquet" else []:
+        with suppress(pa.ArrowException, OSError):  # said when it is read
+            for field in pq.read_schema(file):
+                if field.name not in drop:
+                    _kind(field.type, field.name, file)
+    return place, files, names
+
+
+def _folders(files: list[Path], place: Path, path: str) -> dict[str, list[str | None]]:
+    """What folders called name=value say, by the file. Raises UserError."""
+    found: dict[str, list[str | None]] = {}
+    every = [file.relative_to(place).parts[:-1] if place.is_dir() else () for file in files]
+    named = [[part.partition("=") for part in parts if "=" in part] for parts in every]
+    if len({tuple(name for name, _, _ in each) for each in named}) > 1:
+        raise UserError(f"{path}: found folders called name=value beside others, {BOTH_READ}")
+    for each in named:
+        for name, _, value in each:
+            nothing = value == "__HIVE_DEFAULT_PARTITION__"
+            found.setdefault(name, []).append(None if nothing else unquote(value))
+    for name, values in found.items():
+        if any(OF_OTHER_TYPES.fullmatch(value or "") for value in values):
+            raise UserError(
+                f"{path}: found folders called {name}=… that are dates, times or fractions, "
+                f"{SPARK_READS}: texts and whole numbers"
+            )
+    return found
+
+
+def _of_folders(values: pa.Array) -> pa.Array:
+    """The values with the type that Spark gives them: whole numbers, or texts."""
+    words = [each for each in values.to_pylist() if each is not None]
+    if not words or not all(WHOLE.fullmatch(word) for word in words):
+        return values.cast(pa.string())
+    widest = max(abs(int(word)) for word in words)
+    if widest >= 1 << 63:
+        return values.cast(pa.string())
+    return values.cast(pa.int32() if widest < 1 << 31 else pa.int64())
 
 
 def _name(file: Path, place: Path) -> str:
@@ -125,8 +190,10 @@ def _text(data: bytes, kind: Kind) -> str:
     return data.decode(encoding, errors="replace")
 
 
-def _csv(file: Path, kind: Kind, names: list[str]) -> Found:
+def _csv(file: Path, kind: Kind, names: list[str], _drop: Collection[str]) -> Found:
     data = _bytes(file)
+    if b"\n" not in data:  # lines that end as those of old Macs do
+        data = data.replace(b"\r", b"\n")
     multi_line = kind.options.get("multiLine", "false").lower() == "true"
     separator = kind.options.get("sep", ",").replace("\\t", "\t")
     if kind.encoding != UTF8:
@@ -202,11 +269,11 @@ def _found(name: str, found: str, allowed: str) -> str:
     return f"{name}: found '{found[:LONGEST_SHOWN]}', {allowed}"
 
 
-def _json(file: Path, kind: Kind, _names: list[str]) -> Found:
+def _json(file: Path, kind: Kind, _names: list[str], drop: Collection[str]) -> Found:
     if kind.options.get("multiLine", "false").lower() == "true":
         raise UserError(f"{file}: --read-option multiLine: {SPARK_READS}: one object a line")
     lines = [line for line in _text(_bytes(file), kind).split("\n") if line.strip()]
-    rows = [_object(line) for line in lines]
+    rows = [_object(line, file) for line in lines]
     allowed = f"allowed: an object of JSON on one line, in UTF-8; {ONE_LINE}"
     reasons = [
         _found("row", line.removesuffix("\r"), allowed) if row is None else None
@@ -214,17 +281,32 @@ def _json(file: Path, kind: Kind, _names: list[str]) -> Found:
     ]
     # Spark orders the columns that it finds in JSON by their names.
     names = sorted({name for row in rows if row for name in row})
+    some = [name for name in names if name not in drop]
     if not names:
         raise UserError(f"{file}: not a table of format json: found no row in it; {ONE_LINE}")
-    columns = [[_plain(file, name, (row or {}).get(name)) for row in rows] for name in names]
+    columns = [[_plain(file, name, (row or {}).get(name)) for row in rows] for name in some]
+    # What is dropped may be of any type, and is there to be dropped.
     arrays = [pa.array(column, pa.string()) for column in columns]
-    return Found(pa.Table.from_arrays(arrays, names=names), reasons if None in rows else None)
+    arrays += [pa.nulls(len(rows), pa.string()) for _ in range(len(names) - len(some))]
+    some += [name for name in names if name in drop]
+    table = pa.Table.from_arrays(arrays, names=some).select(names)
+    return Found(table, reasons if None in rows else None)
 
 
-def _object(line: str) -> dict[str, Any] | None:
-    """The object of a line, its numbers as they are written."""
+def _object(line: str, file: Path) -> dict[str, Any] | None:
+    """The object of a line, its numbers as they are written. Raises UserError for a key twice."""
     try:
-        found: object = json.loads(line, parse_float=_Word, parse_int=_Word, parse_constant=_Word)
+        found: object = json.loads(
+            line,
+            parse_float=_Word,
+            parse_int=_Word,
+            parse_constant=_Word,
+            object_pairs_hook=each_key_once,
+        )
+    except KeyError as error:
+        raise key_twice(file, error) from None
+    except RecursionError:
+        raise too_deep(file) from None
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
@@ -238,19 +320,37 @@ class _Word(str):
 
 def _plain(file: Path, name: str, value: object) -> str | None:
     if value is None or isinstance(value, str):
-        return None if value is None else str(value)
+        # Half a character, as of a text that was cut, is written as Java writes it.
+        return None if value is None else value.encode(errors="replace").decode()
     if isinstance(value, bool):
         return "true" if value else "false"
     kind = "an object" if isinstance(value, dict) else "a list"
-    raise UserError(f"{file}: {name}: found {kind}, {SPARK_READS}: texts, numbers, true, false")
+    raise UserError(
+        f"{file}: {name}: found {kind}, {SPARK_READS}: texts, numbers, true, false, "
+        f"or --drop {name}"
+    )
 
 
-def _parquet(file: Path, _kind: Kind, _names: list[str]) -> Found:
+def _parquet(file: Path, _kind: Kind, _names: list[str], drop: Collection[str]) -> Found:
     try:
-        table = pq.read_table(file)
+        every = pq.read_schema(file).names
+        table = pq.ParquetFile(file).read([name for name in every if name not in drop])
+        # What is dropped may be of any type, and is there to be dropped.
+        for place, name in enumerate(every):
+            if name in drop:
+                table = table.add_column(place, name, pa.nulls(len(table), pa.string()))
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{file}: not a table of format parquet: {error}") from None
     return Found(_known(table, file), None)
+
+
+SIGNED: Final = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+}
+"""What holds the numbers of those types of which Spark has none."""
 
 
 def _known(table: pa.Table, file: Path) -> pa.Table:
@@ -269,13 +369,14 @@ def _kind(kind: pa.DataType, name: str, file: Path) -> pa.DataType:
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", None if kind.tz is None else "UTC")
     if pa.types.is_nested(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
-        raise UserError(f"{file}: {name}: found {kind}, {SPARK_READS}: texts, numbers and times")
-    if pa.types.is_unsigned_integer(kind):
-        return pa.int64()
-    return kind
+        raise UserError(
+            f"{file}: {name}: found {kind}, {SPARK_READS}: texts, numbers and times, or "
+            f"--drop {name}"
+        )
+    return SIGNED.get(kind, kind)
 
 
-def _lines(file: Path, kind: Kind, _names: list[str]) -> Found:
+def _lines(file: Path, kind: Kind, _names: list[str], _drop: Collection[str]) -> Found:
     data = _bytes(file)
     lines = re.split(r"\r\n|\n|\r", _text(data, kind))
     lines = lines[:-1] if lines and not lines[-1] else lines
@@ -285,7 +386,7 @@ def _lines(file: Path, kind: Kind, _names: list[str]) -> Found:
     return Found(table, [_other_bytes(["value"], (line,)) for line in lines])
 
 
-READERS: Final[Mapping[str, Callable[[Path, Kind, list[str]], Found]]] = {
+READERS: Final[Mapping[str, Callable[[Path, Kind, list[str], Collection[str]], Found]]] = {
     "csv": _csv,
     "json": _json,
     "parquet": _parquet,

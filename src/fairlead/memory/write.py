@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -17,6 +19,8 @@ from fairlead.pipeline.constants import SPELLED_OUT
 ROWS_A_GROUP: Final = 1 << 20
 SPECIAL: Final = '[,"\\r\\n]'
 """What a cell of CSV that has any of it is quoted for."""
+ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
+"""Decimals are numbers, and bytes base64, as Spark writes them."""
 SUCCESS: Final = "_SUCCESS"
 
 
@@ -100,7 +104,7 @@ def _json(table: pa.Table) -> list[str]:
     columns = [_json_values(column.combine_chunks()) for column in table.columns]
     names = table.column_names
     return [
-        json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, separators=(",", ":"))
+        ENCODER.encode(dict(zip(names, row, strict=True))).decode()
         for row in zip(*columns, strict=True)
     ]
 
@@ -108,7 +112,11 @@ def _json(table: pa.Table) -> list[str]:
 def _json_values(column: pa.Array) -> list[Any]:
     if _is_time(column):
         return [*map(_moment, column.to_pylist())]
-    if pa.types.is_decimal(column.type) or pa.types.is_date(column.type):
+    if pa.types.is_date(column.type):
         column = to_text(column)
     found: list[Any] = column.to_pylist()
+    if pa.types.is_float32(column.type):  # with the digits that name it, and no more
+        found = [None if each is None else float(str(np.float32(each))) for each in found]
+    if pa.types.is_floating(column.type):  # JSON has no number for these
+        return [double_text(x) if x is not None and not isfinite(x) else x for x in found]
     return found

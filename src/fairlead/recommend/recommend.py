@@ -93,7 +93,8 @@ def recommend(
         broken_off = sum(not each.outcome.whole for each in search.tried)
     with progress("finish what a chart needs"):
         search.finish(best, lambda cluster: trial(earlier, cluster, asked.changes, target))
-        best = search.best
+        if not best.met:  # what a chart needs may have found what the search did not
+            best = search.best
     with progress("verify"):
         verified = Verified(later, asked.changes, target, cost)
         present, before = verified.held("as in the file", space.cluster)

@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
@@ -278,12 +279,20 @@ def _header(file: Path, kind: Kind) -> list[str] | None:
     sep = kind.options.get("sep", ",").replace("\\t", "\t")
     if len(sep) != 1 or "lineSep" in kind.options:
         return None
+    if b"\n" not in begin and not cut:  # lines that end as those of old Macs do
+        begin = begin.replace(b"\r", b"\n")
     try:
         line = next(_lines(begin, kind.encoding))
         (names,) = csv.reader([line], delimiter=sep, strict=True)
     except (StopIteration, LookupError, csv.Error):
         return None
-    plain = all(names) and len({name.lower() for name in names}) == len(names)
+    if not all(names):
+        place = names.index("") + 1
+        raise UserError(
+            f"{file}: header: found no name for column {place} of {len(names)}, allowed: one for "
+            "each column; pandas writes its index so, and without it by to_csv(index=False)"
+        )
+    plain = len({name.lower() for name in names}) == len(names)
     return names if plain and "\r" not in line else None
 
 
@@ -298,13 +307,53 @@ def _keys(files: list[Path], kind: Kind) -> list[str] | None:
             return None
         for line in _lines(begin, UTF8):
             try:
-                row = json.loads(line)
+                row = json.loads(line, object_pairs_hook=each_key_once)
+            except KeyError as error:
+                raise key_twice(file, error) from None
+            except RecursionError:
+                raise too_deep(file) from None
             except ValueError:
                 return None
             if not isinstance(row, dict):
                 return None
             found |= dict.fromkeys(row)
     return list(found)
+
+
+def nanoseconds(path: str, kind: Kind) -> dict[str, bool]:
+    """The columns of Parquet files here that are times in nanoseconds: whether with a zone."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    place, found = local(path), dict[str, bool]()
+    if kind.format != "parquet" or place is None or _is_pattern(path) or not place.exists():
+        return found
+    files = [file for file in files_in(place, path) if file.stat().st_size]
+    for file in files[:MAX_SCHEMAS]:
+        with suppress(pa.ArrowException, OSError):  # said when it is read
+            for field in pq.read_schema(file):
+                if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+                    found[field.name] = field.type.tz is not None
+    return found
+
+
+def each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON. Raises KeyError for a key that it has twice."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise KeyError(next(key for key in keys if keys.count(key) > 1))
+    return found
+
+
+def key_twice(file: Path, error: KeyError) -> UserError:
+    """That an object of JSON has a key twice, of which one value would be ignored."""
+    return UserError(f"{file}: column {error.args[0]!r}: found twice in a line, allowed: once")
+
+
+def too_deep(file: Path) -> UserError:
+    """That lists or objects of JSON lie too deep in each other for any reader."""
+    return UserError(f"{file}: found lists or objects too deep in each other, allowed: a flat row")
 
 
 def damaged(error: Exception) -> str:

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from fairlead.balance.objects import kind_of as type_of
+from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.columns import quoted, small_table
 from fairlead.pipeline.constants import (
@@ -35,6 +36,7 @@ from fairlead.pipeline.intake.files import (
     Kind,
     has_plain_folders,
     kind_of,
+    nanoseconds,
 )
 from fairlead.pipeline.intake.mapped import mapped, own_columns
 from fairlead.pipeline.intake.names import IDENTITY, check_names, names_of
@@ -54,6 +56,8 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
     "orc": {"mergeSchema": "true"},
     "text": {},
 }
+DAY = 86_400 * MICROS
+EXACT = "decimal(18,6)"
 UNREADABLE = "FAILED_READ_FILE"
 """What Spark calls a file that it cannot read to its end."""
 CREATED = ("pandas.DataFrame", "pyarrow.Table", "list")
@@ -108,6 +112,9 @@ def _loaded(spark: SparkSession, path: str, places: list[str], kind: Kind) -> Da
     `places`: what Spark reads of `path`: itself, or some of its files.
     """
     refuse_unfinished(spark, path)
+    fine = nanoseconds(path, kind)
+    if fine:  # Spark has no such times, and reads them as numbers if it may
+        spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
     said = _options(path, kind)
     if places != [for_spark(path)] and "recursiveFileLookup" not in said:
         said["basePath"] = for_spark(path)
@@ -133,7 +140,19 @@ def _loaded(spark: SparkSession, path: str, places: list[str], kind: Kind) -> Da
         return _with_malformed(reader(), table, places, other_bytes=other)
     if kind.format == "text":
         return _lines(table, kind)
-    return _json(table) if MALFORMED in names else table
+    return _json(table) if MALFORMED in names else _to_microseconds(table, fine)
+
+
+def _to_microseconds(table: DataFrame, fine: Mapping[str, bool]) -> DataFrame:
+    """The table, nanoseconds made times of Spark's; with a zone, or without."""
+    made = {}
+    for name, zoned in fine.items():
+        micros = F.call_function("div", quoted(name), F.lit(1000))
+        days, rest = F.floor(micros / DAY).cast("int"), F.pmod(micros, F.lit(DAY))
+        since = F.make_dt_interval(days=days, secs=(rest.cast(EXACT) / MICROS).cast(EXACT))
+        shown = F.lit("1970-01-01").cast("timestamp_ntz") + since
+        made[name] = F.timestamp_micros(micros) if zoned else shown
+    return table.withColumns(made) if made else table
 
 
 def _options(path: str, kind: Kind) -> dict[str, str]:

@@ -1,0 +1,189 @@
+"""Tables as other programs write them: read alike by both engines, or refused with one line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairlead.cli.app import run
+
+CLUSTER = 'policy = "weighted"\n[[destination]]\nname = "a"\n[[destination]]\nname = "b"\n'
+TIMES = pd.to_datetime(["2026-03-02T00:00:00.123456", "2026-03-03"], format="ISO8601")
+FRAME = pd.DataFrame({"id": ["a", "b"], "time": TIMES, "n": [1.5, 2.5]})
+NO_NAME = (
+    "header: found no name for column {} of {}, allowed: one for each column; pandas writes its "
+    "index so, and without it by to_csv(index=False)"
+)
+
+
+def parquet(**columns: Any) -> Callable[[str], object]:
+    return lambda name: pq.write_table(pa.table(columns), name)
+
+
+def text(content: str) -> Callable[[str], object]:
+    return lambda name: Path(name).write_bytes(content.encode())
+
+
+def folder(**columns: Any) -> Callable[[str], object]:
+    def write(name: str) -> None:
+        pq.write_to_dataset(pa.table(columns), name, partition_cols=["day"])
+
+    return write
+
+
+IDS = ("a", "b")
+READ: dict[str, tuple[Callable[[str], object], list[str]]] = {
+    "ids.parquet": (
+        parquet(id=pa.array([2**63 + 1, 2**63], pa.uint64()), time=[1, 1]),
+        ["9223372036854775808", "9223372036854775809"],
+    ),
+    "narrow.parquet": (
+        parquet(id=pa.array([1, 2], pa.uint16()), time=pa.array([1, 2], pa.uint8())),
+        ["1", "2"],
+    ),
+    "pandas.parquet": (FRAME.to_parquet, ["a", "b"]),
+    "zoned.parquet": (
+        FRAME.assign(time=FRAME.time.dt.tz_localize("Europe/Paris")).to_parquet,
+        ["a", "b"],
+    ),
+    "index.csv": (lambda name: FRAME.to_csv(name, index=False), ["a", "b"]),
+    "records.jsonl": (
+        lambda name: FRAME.assign(time=[1, 2]).to_json(name, orient="records", lines=True),
+        ["a", "b"],
+    ),
+    "surrogate.jsonl": (
+        text('{"id": "a\\ud83d", "time": 1}\n{"id": "b", "time": 2}\n'),
+        ["a?", "b"],
+    ),
+    "bytes.parquet": (parquet(id=IDS, time=[1, 2], digest=[b"\xff\x00", b"x"]), ["a", "b"]),
+    "amounts.parquet": (
+        parquet(
+            id=IDS,
+            time=[1, 2],
+            price=pa.array([1, None], pa.decimal128(12, 2)),
+            part=pa.array([0.1, float("nan")], pa.float32()),
+        ),
+        ["a", "b"],
+    ),
+    "mac.csv": (text("id,time\ra,1\rb,2\r"), ["a", "b"]),
+    "days": (folder(id=IDS, time=[1, 2], day=[20260302, 20260303]), ["a", "b"]),
+    "names": (folder(id=IDS, time=[1, 2], day=["mon day", None]), ["a", "b"]),
+}
+REFUSED = {
+    "pandas.csv": (FRAME.to_csv, NO_NAME.format(1, 4)),
+    "trailing.csv": (text("id,time,\na,1,\n"), NO_NAME.format(3, 3)),
+    "twice.jsonl": (
+        text('{"id": "a", "time": 1, "id": "b"}\n'),
+        "column 'id': found twice in a line, allowed: once",
+    ),
+    "deep.jsonl": (
+        text('{"id": "a", "time": ' + "[" * 100_000 + "]" * 100_000 + "}\n"),
+        "found lists or objects too deep in each other, allowed: a flat row",
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pool.toml").write_text(CLUSTER)
+
+
+def dispatched(name: str, engine: str, *more: str) -> list[dict[str, Any]]:
+    """The decisions as JSON."""
+    given = ["dispatch", name, "-c", "pool.toml", "-o", engine, "--no-report", "--overwrite"]
+    kind = [] if "." in name else ["--input-format", "parquet"]
+    assert run([*given, "--format", "json", "--engine", engine, *kind, *more]) == 0
+    files = sorted(Path(engine, "decisions").glob("*.json"))
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_others_write_is_read(name: str) -> None:
+    write, ids = READ[name]
+    write(name)
+    assert [str(row["id"]) for row in dispatched(name, "memory")] == ids
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READ)
+def test_what_others_write_is_read_alike_on_spark(name: str, spark: object) -> None:
+    write, ids = READ[name]
+    write(name)
+    found = sorted(dispatched(name, "spark"), key=lambda row: str(row["id"]))
+    assert [str(row["id"]) for row in found] == ids
+    without = [{k: v for k, v in row.items() if v is not None} for row in found]
+    here = dispatched(name, "memory")
+    assert without == [{k: v for k, v in row.items() if v is not None} for row in here]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_meaning_is_refused_before_an_engine_starts(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write, line = REFUSED[name]
+    write(name)
+    for engine in ("memory", "spark"):
+        given = ["dispatch", name, "-c", "pool.toml", "-o", "out", "--no-report"]
+        assert run([*given, "--engine", engine]) == 2
+        assert capsys.readouterr().err == f"fairlead: {name}: {line}\n"
+
+
+def test_what_is_dropped_may_be_nested(capsys: pytest.CaptureFixture[str]) -> None:
+    parquet(id=IDS, time=[1, 2], customer=[{"name": "kim"}, {"name": "lee"}])("nested.parquet")
+    text('{"id": "a", "time": 1, "customer": {"name": "kim"}}\n')("nested.jsonl")
+    for name, count in (("nested.parquet", 2), ("nested.jsonl", 1)):
+        found = dispatched(name, "memory", "--drop", "customer")
+        assert len(found) == count
+        assert "customer" not in found[0]
+        given = ["dispatch", name, "-c", "pool.toml", "-o", "out", "--no-report"]
+        assert run([*given, "--engine", "memory"]) == 2
+        assert capsys.readouterr().err.endswith("or --drop customer\n")
+
+
+def test_what_folders_are_called_is_a_column() -> None:
+    READ["days"][0]("days")
+    assert [row["day"] for row in dispatched("days", "memory")] == [20260302, 20260303]
+    READ["names"][0]("names")
+    assert [row.get("day") for row in dispatched("names", "memory")] == ["mon day", None]
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    ids=st.lists(
+        st.one_of(
+            st.integers(0, 2**64 - 1),
+            st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=5),
+        ),
+        min_size=1,
+        max_size=5,
+        unique_by=str,
+    ),
+    unit=st.sampled_from(["s", "ms", "us", "ns"]),
+    writer=st.sampled_from(["pandas", "pyarrow"]),
+)
+def test_ids_and_times_come_through_whoever_writes_them(
+    ids: list[Any], unit: str, writer: str
+) -> None:
+    every = len({type(each) for each in ids}) == 1
+    given_ids = ids if every else [str(each) for each in ids]
+    wanted = [str(each) for each in given_ids]
+    hours = [pd.Timestamp(f"2026-03-02T{k:02}:00:00") for k in range(len(ids))]
+    frame = pd.DataFrame({"id": given_ids, "time": pd.Series(hours).astype(f"datetime64[{unit}]")})
+    if every and isinstance(ids[0], int):
+        frame["id"] = frame["id"].astype("uint64")
+    if writer == "pandas":
+        frame.to_parquet("t.parquet")
+    else:
+        pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), "t.parquet")
+    assert [str(row["id"]) for row in dispatched("t.parquet", "memory")] == wanted
