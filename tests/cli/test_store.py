@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -478,3 +479,39 @@ def test_a_take_that_is_interrupted_says_nothing_of_deliveries(tmp_path: Path) -
         assert command.said() == ["fairlead: stopped"]
     with Store.open(url) as store:
         assert store.queues()[0].failures == 0
+
+
+def test_the_end_of_a_journal_and_parts_of_it(shell: Shell) -> None:
+    for k in range(30):
+        shell.ok("send", "q", "x", "--group", f"g{k % 3}", "--id", f"m{k}")
+    every = [json.loads(line) for line in shell.ok("journal").splitlines()]
+
+    def journal(*more: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in shell.ok("journal", *more).splitlines()]
+
+    assert journal("--last", "4") == every[-4:]
+    assert journal("--last", "1000") == every
+    of_group = [each for each in every if each["group"] == "g1"]
+    assert journal("--group", "g1") == of_group
+    assert journal("--group", "g1", "--last", "7") == of_group[-7:]
+    assert [each["id"] for each in journal("--id", "m3", "--kind", "sent")] == ["m3"]
+    assert journal("--kind", "dead") == []
+    (short,) = journal("--id", "m3", "--short")
+    (whole,) = journal("--id", "m3")
+    assert short == {name: value for name, value in whole.items() if value not in (None, "")}
+    now = datetime.now(UTC)
+    assert journal("--since", f"{now - timedelta(hours=1):%H:%M}") == every
+    assert journal("--since", f"{now + timedelta(minutes=2):%H:%M}") == every  # yesterday's
+    assert shell.run("journal", "--last", "3", "--since", "02:00") == 2
+    assert shell.run("journal", "--last", "3", "--queue", "q", "--messages") == 2
+    assert "allowed: with events" in shell.err
+
+
+def test_a_decision_is_explained_from_the_store_of_the_environment(
+    shell: Shell, tmp_path: Path
+) -> None:
+    (tmp_path / "pool.toml").write_text('policy = "weighted"\n[[destination]]\nname = "a"\n')
+    shell.ok("machines", "load", str(tmp_path / "pool.toml"))
+    shell.ok("machines", "next", "pool")
+    asked = ("explain", "pool", "--id", "pool/0")
+    assert shell.ok(*asked) == shell.ok(*asked, "--store", shell.url)

@@ -179,6 +179,7 @@ COMMON: Final[dict[str, Any]] = {
     "count": 2,
     "keep": None,
     "most": 10,
+    "back": 10,
     "transaction": 5,
     "host": "far",
     "pid": 1,

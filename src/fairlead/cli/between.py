@@ -132,7 +132,7 @@ def story(folder: Path, begin: str, end: str) -> list[str]:
         raise UserError(f"{folder}: found no row, allowed: a journal with some")
     latest = max(each.end for each in records)
     first, last = moment("--between", begin, latest), moment("--between", end, latest)
-    if last < first and _is_time(end) and first - last > DAY / 2:
+    if last < first and is_time(end) and first - last > DAY / 2:
         last += DAY  # over midnight
     if last <= first:
         raise UserError(f"--between: found {begin} {end}, allowed: the earlier time first")
@@ -241,7 +241,7 @@ def _rows(file: Path) -> Iterator[Row]:
 def moment(option: str, found: str, latest: float) -> float:
     """A time as it was given; one without a day is the last such before the journal ends."""
     try:
-        if _is_time(found):
+        if is_time(found):
             of_day = time.fromisoformat(found)
             if of_day.tzinfo is not None:
                 raise ValueError
@@ -254,7 +254,8 @@ def moment(option: str, found: str, latest: float) -> float:
         raise UserError(f"{option}: found {found!r}, {ALLOWED}") from None
 
 
-def _is_time(found: str) -> bool:
+def is_time(found: str) -> bool:
+    """Whether it is a time of day, without the day."""
     return "-" not in found and ":" in found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from fairlead.balance.objects import hint, listed, on_one_line
 from fairlead.cli.arguments import pairs
 from fairlead.cli.options import Engine
 from fairlead.cli.show import console, print_table, printable, table
+from fairlead.cli.store.options import VARIABLE
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
 from fairlead.extras import need
@@ -37,6 +39,8 @@ def run_explain(
 ) -> None:
     """Explain what the options ask for. Raises UserError where they do not go together."""
     invented = cluster is not None or bool(message) or count != 1
+    if store is None and _is_kept(out, message_id) and not invented and changes is None:
+        store = os.environ.get(VARIABLE)
     queue, first, second = order
     if order != (None, None, None):
         others = (out, message_id, changes) != (None, None, None)
@@ -60,6 +64,16 @@ def run_explain(
     else:
         here = None if out is None else Path(out)
         _without_store(here, cluster, changes, message, count, message_id)
+
+
+def _is_kept(out: str | None, message_id: str | None) -> bool:
+    """Whether a decision is meant that a store has made: OUT is no file here, and no place."""
+    return (
+        message_id is not None
+        and out is not None
+        and not is_elsewhere(out)
+        and not Path(out).exists()
+    )
 
 
 def check_engine(engine: Engine | None, out: str | None) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from fairlead.cli.once import Once
+from fairlead.cli.options import whole
 from fairlead.cli.store.options import PANEL, AsJson, Most, Priority, QueueName, Url, opened
 from fairlead.errors import UserError
 
@@ -161,7 +162,9 @@ def journal(
     since: Annotated[
         str | None,
         typer.Option(
-            metavar="CURSOR|TIME", help="Go on after the event with this cursor, or from a time."
+            metavar="CURSOR|TIME",
+            help="Go on after the event with this cursor, or from a time; 02:00 is "
+            "the last one, in UTC.",
         ),
     ] = None,
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="Of this queue only.")] = None,
@@ -189,6 +192,20 @@ def journal(
             "--file", help="The cluster's file instead, with all that were ever added to it."
         ),
     ] = False,
+    last: Annotated[
+        int | None,
+        typer.Option(parser=whole("--last", 1, 1_000_000), metavar="N", help="The last N only."),
+    ] = None,
+    group: Annotated[str | None, typer.Option(metavar="NAME", help="Of this group only.")] = None,
+    id: Annotated[  # noqa: A002 - the option is called so
+        str | None, typer.Option("--id", metavar="ID", help="Of this message only.")
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Of this kind only, such as `dead`.")
+    ] = None,
+    short: Annotated[
+        bool, typer.Option("--short", help="Without what an event does not have.")
+    ] = False,
     store: Url = None,
 ) -> None:
     """Print what happened in a store, as JSON lines; each event has its `cursor`.
@@ -207,6 +224,7 @@ def journal(
             decisions=decisions,
             changes=changes,
             file=file,
+            wanted=shown.Wanted(last, group, id, kind, short),
         )
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.times import moment
+from fairlead.cli.between import is_time
+from fairlead.cli.between import moment as last_such
 from fairlead.cli.store.printing import print_json
 from fairlead.config.written import as_toml
 from fairlead.errors import UserError
@@ -17,6 +22,24 @@ from fairlead.store.journal.export import decisions as decisions_in
 from fairlead.store.journal.export import recorded, with_added
 from fairlead.store.store import Store
 from fairlead.text import plural
+
+FURTHER: Final = 8
+"""Of so many times the events the last ones are looked for, if there were too few."""
+
+
+class Wanted(NamedTuple):
+    """Which events are wanted, and how they are printed; None: any."""
+
+    last: int | None = None
+    group: str | None = None
+    id: str | None = None
+    kind: str | None = None
+    short: bool = False
+
+    def fits(self, each: Event) -> bool:
+        """Whether an event is wanted."""
+        pairs = ((self.group, each.group), (self.id, each.id), (self.kind, each.kind))
+        return all(said is None or said == found for said, found in pairs)
 
 
 def journal(
@@ -29,18 +52,16 @@ def journal(
     decisions: bool,
     changes: bool,
     file: bool,
+    wanted: Wanted,
 ) -> None:
     """Print the events, or what they tell of a queue or a cluster. Raises UserError."""
-    if messages + decisions + changes + file > 1:
-        raise UserError(
-            "journal: found several of --messages, --decisions, --changes and --file, allowed: one "
-            "of them"
-        )
-    if messages and (queue is None or cluster is not None):
-        raise UserError("journal --messages needs --queue NAME")
-    if (decisions or changes or file) and (cluster is None or queue is not None):
-        what = "--decisions" if decisions else "--changes" if changes else "--file"
-        raise UserError(f"journal {what} needs --cluster NAME")
+    kinds = {
+        "--messages": messages,
+        "--decisions": decisions,
+        "--changes": changes,
+        "--file": file,
+    }
+    _check(since, queue, cluster, [name for name, asked in kinds.items() if asked], wanted)
     if cluster is not None:
         store.pool(cluster)  # refused if there is none
     if queue is not None:
@@ -57,18 +78,67 @@ def journal(
         listed = Cluster.from_dict(store.pool(cluster).file, default_name=cluster)
         print(as_toml(with_added(found, listed)), end="")
     else:
-        print_json(
-            each.to_dict()
-            for each in found
-            if queue in (None, each.queue) and cluster in (None, each.cluster)
+        _events(store, found, queue, cluster, wanted)
+
+
+def _check(
+    since: str | None, queue: str | None, cluster: str | None, tables: list[str], wanted: Wanted
+) -> None:
+    """Refuse options that do not go together. `tables`: those asked for instead of events."""
+    if len(tables) > 1:
+        raise UserError(
+            "journal: found several of --messages, --decisions, --changes and --file, allowed: one "
+            "of them"
         )
+    if wanted != Wanted() and tables:
+        raise UserError(
+            "journal: found --last, --group, --id, --kind or --short with "
+            f"{tables[0]}, allowed: with events"
+        )
+    if wanted.last is not None and since is not None:
+        raise UserError("journal: found --last and --since, allowed: one of them")
+    if tables == ["--messages"]:
+        if queue is None or cluster is not None:
+            raise UserError("journal --messages needs --queue NAME")
+    elif tables and (cluster is None or queue is not None):
+        raise UserError(f"journal {tables[0]} needs --cluster NAME")
+
+
+def _events(
+    store: Store, found: Iterator[Event], queue: str | None, cluster: str | None, wanted: Wanted
+) -> None:
+    def fits(each: Event) -> bool:
+        of_it = queue in (None, each.queue) and cluster in (None, each.cluster)
+        return of_it and wanted.fits(each)
+
+    some = filter(fits, found) if wanted.last is None else last(store, wanted.last, fits)
+    rows = (each.to_dict() for each in some)
+    print_json(map(_short, rows) if wanted.short else rows)
+
+
+def _short(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if value not in (None, "")}
+
+
+def last(store: Store, most: int, fits: Callable[[Event], bool]) -> Collection[Event]:
+    """The latest events that fit, at most so many: first a few are looked at, then ever more."""
+    back = most
+    while True:
+        cursor = store.latest(back)
+        found = deque(filter(fits, store.journal(cursor)), maxlen=most)
+        if len(found) == most or cursor is None:
+            return found
+        back *= FURTHER
 
 
 def events(store: Store, since: str | None) -> Iterator[Event]:
     """The events after a cursor, or from a time on."""
     if since is None or CURSOR.fullmatch(since):
         return store.journal(since)
-    first = moment(since, "--since", UserError) / 1_000_000
+    if is_time(since):
+        first = last_such("--since", since, time.time())
+    else:
+        first = moment(since, "--since", UserError) / 1_000_000
     return (each for each in store.journal() if each.time >= first)
 
 

@@ -107,12 +107,17 @@ def events(database: Database, since: str | None) -> Iterator[Event]:
             yield Event._make((number, str(place), time / 1_000_000, *row[3:14], ends, *row[15:]))
 
 
-def latest(database: Database) -> str | None:
-    """The cursor of the latest event that can be read now; None: there is none."""
+def latest(database: Database, back: int = 0) -> str | None:
+    """The cursor of the latest event that can be read now; None: there is none.
+
+    `back`: of the one so many events before it; None, too, where that is before the last restore.
+    """
     epochs = Epochs(database)
     for epoch in range(epochs.current, -1, -1):
-        for transaction, number in database.run("latest", **epochs.bounds(epoch)):
+        for transaction, number in database.run("latest", back=back, **epochs.bounds(epoch)):
             return str(Place(epoch, transaction, number))
+        if back:
+            return None
     return None
 
 

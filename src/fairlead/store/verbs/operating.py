@@ -254,10 +254,14 @@ class StoreOperations(StoreDeadLetters):
         with self._connection() as database:
             yield from events(database, since)
 
-    def latest(self) -> str | None:
-        """The cursor of the latest event that the journal gives now; None: there is none."""
+    def latest(self, back: int = 0) -> str | None:
+        """The cursor of the latest event that the journal gives now; None: there is none.
+
+        `back`: of the one so many events before it, after which that many are left; None, too,
+        where that is before a backup that was restored.
+        """
         with self._connection() as database:
-            return latest(database)
+            return latest(database, back)
 
     def outcome(self, token: int) -> str:
         """How the work with a token was settled: accepted, rejected, released, held or unknown.

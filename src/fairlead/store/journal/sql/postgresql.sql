@@ -22,11 +22,11 @@ WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s) AND id >= %(f
     ELSE pg_snapshot_xmin(pg_current_snapshot()) END
 ORDER BY journal.transaction, journal.id LIMIT %(most)s;
 
--- latest: the latest event that can be read now
+-- latest: the latest event that can be read now, or one before it
 SELECT transaction::text::bigint, id FROM fairlead.journal
 WHERE id >= %(first)s AND id < %(until)s AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
   ELSE pg_snapshot_xmin(pg_current_snapshot()) END
-ORDER BY journal.transaction DESC, journal.id DESC LIMIT 1;
+ORDER BY journal.transaction DESC, journal.id DESC LIMIT 1 OFFSET %(back)s;
 
 -- epochs: the events with which the epochs of the journal begin, but for the first one
 SELECT first FROM fairlead.epochs ORDER BY first;

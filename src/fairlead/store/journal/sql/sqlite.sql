@@ -34,8 +34,8 @@ SELECT id, 0, time, kind, queue, group_name, key, tenant, priority, cost, type, 
   actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said
 FROM fairlead_journal WHERE id > :after AND id >= :first AND id < :until ORDER BY id LIMIT :most;
 
--- latest: the latest event that can be read now
-SELECT 0, id FROM fairlead_journal WHERE id >= :first AND id < :until ORDER BY id DESC LIMIT 1;
+-- latest: the latest event that can be read now, or one before it
+SELECT 0, id FROM fairlead_journal WHERE id >= :first AND id < :until ORDER BY id DESC LIMIT 1 OFFSET :back;
 
 -- epochs: the events with which the epochs of the journal begin, but for the first one
 SELECT first FROM fairlead_epochs ORDER BY first;
