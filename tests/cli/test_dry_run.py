@@ -92,8 +92,9 @@ def test_a_condition_gives_a_status(
     ("more", "line"),
     [
         ([], "--out: found nothing, allowed: a folder for the results, or --dry-run"),
-        (["--dry-run", "-o", "out"], "--out: found with --dry-run, allowed: without it"),
-        (["--dry-run", "--fail-if", "rejected > 0"], "--fail-if: found with --dry-run"),
+        (["--dry-run", "-o", "m.csv"], "m.csv: exists; name another folder, or use --overwrite"),
+        (["--dry-run", "--overwrite"], "--overwrite says what to do with --out DIR"),
+        (["--dry-run", "--fail-if", "more > 0"], "--fail-if: found 'more'"),
         (["-o", "out", "--fail-if", "moved > 0"], "--fail-if: found 'moved', allowed: rejected"),
     ],
 )
@@ -102,3 +103,22 @@ def test_what_makes_no_sense_is_one_line(
 ) -> None:
     assert run(["dispatch", "m.csv", "-c", "pool.toml", "--engine", "memory", *more]) == 2
     assert line in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_dry_run_is_the_same_command_with_one_word_more(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["dispatch", "m.csv", "-c", "pool.toml", "-o", "out", "--engine", "memory"]
+    given += ["--no-report", "--fail-if", "rejected > 1000"]
+    assert run([*given, "--dry-run"]) == 0
+    assert capsys.readouterr().out.endswith("out would be made\nnothing was decided or written\n")
+    assert not Path("out").exists()
+    assert run(given) == 0
+    assert run([*given, "--dry-run"]) == 2
+    assert "out: exists; name another folder, or use --overwrite" in capsys.readouterr().err
+    before = sorted(Path("out").rglob("*"))
+    assert run([*given, "--dry-run", "--overwrite"]) == 0
+    assert "out would be replaced\n" in capsys.readouterr().out
+    assert sorted(Path("out").rglob("*")) == before
+    assert run([*given[:-1], "rejected < 1000", "--overwrite", "--dry-run"]) == 3
+    assert "fails: rejected < 1000: rejected is " in capsys.readouterr().out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -77,10 +77,7 @@ def run_dispatch(
     from fairlead.pipeline.intake.names import check_names
     from fairlead.pipeline.output.places import delivery_to
 
-    if out.startswith(TABLE) and file_format != "parquet":
-        raise UserError(f"--format {file_format}: found with {out}, allowed: with a folder")
-    if command is not None:
-        report.check_installed()
+    check_out(out, file_format, page=command is not None)
     plan = Plan(clusters, happened)
 
     def check(names: Sequence[str]) -> None:
@@ -121,6 +118,19 @@ def run_dispatch(
     return judged(summary, gates)
 
 
+def check_out(out: str, file_format: str, *, page: bool) -> None:
+    """Refuse results that cannot be written like this. Raises UserError."""
+    if out.startswith(TABLE) and file_format != "parquet":
+        raise UserError(f"--format {file_format}: found with {out}, allowed: with a folder")
+    if page:
+        report.check_installed()
+
+
+def judged_rows(rejected: int, read: int, gates: Sequence[Gate]) -> int:
+    """The status of a table that was only looked at: FAILED where a condition of rows holds."""
+    return _judged({"rejected": (rejected, read)}, gates)
+
+
 def judged(summary: Summary, gates: Sequence[Gate]) -> int:
     """The status: FAILED where a condition holds."""
     routed = summary.outcomes.get(ROUTED, 0)
@@ -129,8 +139,12 @@ def judged(summary: Summary, gates: Sequence[Gate]) -> int:
         "no_destination": (summary.outcomes.get(NO_DESTINATION, 0), summary.rows),
         "not_routed": (summary.rows - routed - summary.outcomes.get(CONTROL, 0), summary.rows),
     }
+    return _judged(found, gates)
+
+
+def _judged(found: Mapping[str, tuple[int, int]], gates: Sequence[Gate]) -> int:
     status = 0
-    for each in gates:
+    for each in [each for each in gates if each.name in found]:
         n, of = found[each.name]
         if each.fails(n, of):
             line = f"fails: {each.text}: {each.name} is {n:,} of {of:,}"

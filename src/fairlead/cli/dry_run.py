@@ -9,13 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.balance.times import MICROS
-from fairlead.cli.dispatch import changes_here, own_changes, refuse_elsewhere
+from fairlead.cli.dispatch import (
+    GATES,
+    changes_here,
+    check_out,
+    files_here,
+    judged_rows,
+    own_changes,
+    refuse_elsewhere,
+)
+from fairlead.cli.gate import gate
 from fairlead.cli.options import Engine
+from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console
 from fairlead.cli.spark import started
 from fairlead.cli.table import MessagesTable
 from fairlead.config.clusters import load_clusters
+from fairlead.errors import UserError
+from fairlead.pipeline.paths import local
 from fairlead.text import duration, moment
 
 if TYPE_CHECKING:
@@ -27,16 +39,28 @@ def run_dry(
     table: MessagesTable,
     cluster: Path,
     changes: str | None,
+    out: str | None,
     *,
+    file_format: str,
+    fail_if: Sequence[str],
+    overwrite: bool,
+    page: bool,
     trust_ids: bool,
     engine: Engine,
     master: str | None,
-) -> None:
-    """Say what a dispatch would read and reject, and what looks wrong."""
+) -> int:
+    """Say what a dispatch would read, reject and write, and what looks wrong; the status.
+
+    What the dispatch would be refused for, this is refused for, too.
+    """
+    gates = [gate(each, GATES) for each in fail_if]
+    if overwrite and out is None:
+        raise UserError("--overwrite says what to do with --out DIR, which is not given")
     from fairlead.compiled.needed import check_columns
     from fairlead.compiled.plan import Plan
     from fairlead.pipeline.constants import RESERVED
     from fairlead.pipeline.intake.names import check_names
+    from fairlead.pipeline.output.places import delivery_to
 
     changes = own_changes(table, changes)
     refuse_elsewhere(changes, "--dry-run")
@@ -47,12 +71,23 @@ def run_dry(
         check_columns(plan, names, table.where)
 
     table.refuse(RESERVED, check)
+    if out is not None:
+        check_out(out, file_format, page=page)
+        also = [cluster, *files_here(changes)]
+        delivery_to(out, overwrite=overwrite, read=table.where, also_read=also, tables=True)
     with Stages(4) as stages:
         if engine is Engine.memory:
             found = _in_memory(table, plan, stages, trust_ids=trust_ids)
         else:
             found = _on_spark(table, plan, stages, master, trust_ids=trust_ids)
+    acted()
     _print(found)
+    if out is not None:
+        there = local(out)
+        way = "replaced" if there is not None and there.exists() else "made"
+        console().print(f"{out} would be {way}", markup=False)
+    console().print("nothing was decided or written")
+    return judged_rows(found.rejected, found.read, gates)
 
 
 def _in_memory(table: MessagesTable, plan: Plan, stages: Stages, *, trust_ids: bool) -> Look:
@@ -122,4 +157,3 @@ def _print(found: Look) -> None:
         to.print(f"looks wrong: {each}", markup=False)
     if not odd:
         to.print("nothing looks wrong")
-    to.print("nothing was decided or written")

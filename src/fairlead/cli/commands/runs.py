@@ -106,21 +106,23 @@ def dispatch(
 
     table = MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option)
     if dry_run:
-        refuse_with(
-            "--dry-run",
-            {
-                "--out": out,
-                "--follow": follow,
-                "--fail-if": fail_if,
-                "--overwrite": overwrite,
-                "--no-report": no_report,
-                "--horizon": horizon,
-            },
-        )
+        refuse_with("--dry-run", {"--follow": follow, "--horizon": horizon})
         from fairlead.cli.dry_run import run_dry
 
-        run_dry(table, cluster, changes, trust_ids=trust_ids, engine=engine, master=master)
-        return
+        status = run_dry(
+            table,
+            cluster,
+            changes,
+            out,
+            file_format=format.value,
+            fail_if=fail_if or [],
+            overwrite=overwrite,
+            page=not no_report,
+            trust_ids=trust_ids,
+            engine=engine,
+            master=master,
+        )
+        raise typer.Exit(status)
     if out is None:
         raise UserError("--out: found nothing, allowed: a folder for the results, or --dry-run")
     whole_line = None if no_report else command_line(["fairlead", *context.obj])
