@@ -1,5 +1,7 @@
 """`fairlead schedules`, and workers that send what is due."""
 
+import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,6 +45,15 @@ def test_they_are_listed(shell: Shell) -> None:
         ("beat", False),
         ("night", False),
     ]
+
+
+def test_one_that_nobody_sends_is_overdue(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fairlead.cli.store import schedules
+
+    later = time.time() + 600
+    monkeypatch.setattr(schedules.time, "time", lambda: later)
+    (line,) = [each for each in shell.ok("schedules").splitlines() if each.startswith("beat")]
+    assert re.search(r"overdue by \S+ min: no worker runs$", line), line
 
 
 def test_the_next_ticks_are_shown(shell: Shell) -> None:

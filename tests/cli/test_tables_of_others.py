@@ -1,6 +1,8 @@
 """Tables as other programs write them: read alike by both engines, or refused with one line."""
 
+import gzip
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -187,3 +189,37 @@ def test_ids_and_times_come_through_whoever_writes_them(
     else:
         pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), "t.parquet")
     assert [str(row["id"]) for row in dispatched("t.parquet", "memory")] == wanted
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run([*arguments]) == 2
+    return capsys.readouterr().err.splitlines()[-1]
+
+
+def test_what_would_grow_in_memory_is_refused_before_it_is_held(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), ["x" * 20_000])
+    pq.write_table(pa.table({"id": long, "time": range(20_000)}), "long.parquet")
+    with gzip.open("long.csv.gz", "wb") as packed:
+        packed.write(b"id,time\n" + b"a,1\n" * 10_000_000)
+    assert max(Path(name).stat().st_size for name in ("long.parquet", "long.csv.gz")) < 2_000_000
+    monkeypatch.setattr("fairlead.memory.files.available", lambda: 200_000_000)
+    given = ["-c", "pool.toml", "-o", "out", "--no-report", "--engine", "memory"]
+    for name in ("long.parquet", "long.csv.gz"):
+        line = refused(capsys, "dispatch", name, *given)
+        assert line.startswith(f"fairlead: {name}: found a table that takes about ")
+    column = f"id={'(' * 3_000}id{')' * 3_000}"
+    line = refused(capsys, "dispatch", "long.parquet", *given, "--column", column)
+    assert line == "fairlead: --column id: found 3,000 brackets, allowed: 200"
+
+
+def test_what_never_ends_is_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("pool.fifo.toml")
+    for name in ("pool.fifo.toml", "/dev/zero"):
+        line = refused(capsys, "check", name)
+        assert line == f"fairlead: {name}: found a pipe or a device, allowed: a file"
+    line = refused(capsys, "dispatch", "nosuch", "-c", "pool.toml", "-o", "out")
+    assert line == "fairlead: nosuch: no such file or folder"
+    Path("dots.toml").write_text("a" + ".a" * 20_000 + " = 1\n")
+    assert "dots.toml: " in refused(capsys, "check", "dots.toml")

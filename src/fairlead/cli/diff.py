@@ -201,7 +201,10 @@ def _print(found: Diff, before: str, after: str) -> None:
         to.print(f"started sooner: {_part(found.sooner, found.started)}", markup=False)
         to.print(f"started later: {_part(found.later, found.started)}", markup=False)
         way = "sooner" if found.mean_delay < 0 else "later"
-        to.print(f"on average {way} by: {length(abs(found.mean_delay))}", markup=False)
+        to.print(
+            f"on average of all {found.started:,} {way} by: {length(abs(found.mean_delay))}",
+            markup=False,
+        )
         _print_waits(before, after)
     if found.groups:
         to.print(f"groups moved: {_part(found.groups_moved, found.groups)}", markup=False)

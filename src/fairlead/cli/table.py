@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from fairlead.memory.files import Found
 
+MOST_BRACKETS = 200
+"""Of an expression: those of ever more, in each other, no parser can read."""
 FEW = 2_000_000
 """Rows for which memory is proposed instead of Spark."""
 
@@ -62,7 +64,11 @@ class MessagesTable(NamedTuple):
 
         if self.number_rows and "id" in self.columns:
             raise UserError("--number-rows makes the column id; --column id=… would be ignored")
-        for name in self.columns:
+        for name, text in self.columns.items():
+            if text.count("(") > MOST_BRACKETS:
+                raise UserError(
+                    f"--column {name}: found {text.count('('):,} brackets, allowed: {MOST_BRACKETS}"
+                )
             if name.lower() in added:
                 raise UserError(
                     f"--column {name}=…: the command adds a column {name.lower()!r}, "

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 
 from fairlead.balance.objects import repr_of
 from fairlead.errors import UserError
 
 
+def is_other(path: Path) -> bool:
+    """Whether there is something that is neither a file nor a folder: it may never end."""
+    try:
+        kind = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not (S_ISREG(kind) or S_ISDIR(kind))
+
+
 def text_of(path: str | Path, error: type[UserError]) -> str:
     """All of a file in UTF-8, with or without a byte order mark. Raises `error`."""
+    if is_other(Path(path)):
+        raise error(f"{path}: found a pipe or a device, allowed: a file")
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:

@@ -16,11 +16,17 @@ from fairlead.errors import ConfigError
 DEEPEST: Final = 32
 """Tables and lists inside each other; nothing that is read has so many."""
 TOO_DEEP: Final = f"{{}}: found tables or lists more than {DEEPEST} deep, allowed: fewer"
+DOTTED: Final = re.compile(
+    r"^[ \t]*\[{0,2}[ \t]*(?:[A-Za-z0-9_-]+[ \t]*\.[ \t]*){100}", re.MULTILINE
+)
+"""A key of more than a hundred parts."""
 
 
 def parsed(path: str | Path) -> tuple[str, dict[str, Any]]:
     """A file's text, and what it says. Raises ConfigError."""
     text = text_of(path, ConfigError)
+    if DOTTED.search(text):  # the parser takes longer and longer for each dot
+        raise ConfigError(TOO_DEEP.format(path))
     try:
         plain = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from fairlead.errors import UserError
 from fairlead.memory import csv_lines
+from fairlead.memory.fits import OTHERWISE, available, too_large
 from fairlead.pipeline.constants import LONGEST_SHOWN, NO_CHARACTER, ROW_DIGITS
 from fairlead.pipeline.intake.files import (
     COMPRESSIONS,
@@ -40,6 +41,8 @@ from fairlead.pipeline.paths import local
 UNDERSTOOD: Final = {"sep", "encoding", "multiLine", "recursiveFileLookup", "mode"}
 """Options of Spark's reader that this one has, too."""
 SPARK_READS: Final = "allowed with --engine memory"
+COPIES: Final = 2
+"""So often a text that was read is held, while it is decided."""
 BOTH_READ: Final = "allowed: either, throughout"
 WHOLE: Final = re.compile(r"-?\d{1,19}")
 OF_OTHER_TYPES: Final = re.compile(r"\d{4}-\d\d?(-.*)?|[+-]?\d*\.\d*([eEdD].*)?|\d+[eEdDfF]\d*")
@@ -166,16 +169,27 @@ def _together(parts: list[Found], path: str) -> Found:
     return Found(table, reasons)
 
 
+def _at_most(read: Callable[[int], bytes], file: Path) -> bytes:
+    """What is packed in a file, if there is room for it. Raises UserError."""
+    free = available()
+    if free is None:
+        return read(-1)
+    found = read(free // OTHERWISE + 1)
+    if len(found) > free // OTHERWISE:
+        raise too_large(str(file), len(found) * OTHERWISE, free)
+    return found
+
+
 def _bytes(file: Path) -> bytes:
     """What the file holds, unpacked."""
     ending = file.suffix.lower()
     try:
         if ending in OPENED:
             with OPENED[ending](file) as packed:
-                return packed.read()
+                return _at_most(packed.read, file)
         if ending == ".zst":
             with pa.input_stream(file, compression="zstd") as stream:
-                return bytes(stream.read())
+                return bytes(_at_most(stream.read, file))
         if ending in COMPRESSIONS:
             raise UserError(f"{file}: found {ending}, {SPARK_READS}: .gz, .bz2, .zst, or unpacked")
         return file.read_bytes()
@@ -334,7 +348,10 @@ def _plain(file: Path, name: str, value: object) -> str | None:
 def _parquet(file: Path, _kind: Kind, _names: list[str], drop: Collection[str]) -> Found:
     try:
         every = pq.read_schema(file).names
-        table = pq.ParquetFile(file).read([name for name in every if name not in drop])
+        texts = [f.name for f in pq.read_schema(file) if _is_text(f.type) and f.name not in drop]
+        coded = pq.ParquetFile(file, read_dictionary=texts)
+        table = coded.read([name for name in every if name not in drop])
+        _check_room(table, file)
         # What is dropped may be of any type, and is there to be dropped.
         for place, name in enumerate(every):
             if name in drop:
@@ -342,6 +359,25 @@ def _parquet(file: Path, _kind: Kind, _names: list[str], drop: Collection[str]) 
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{file}: not a table of format parquet: {error}") from None
     return Found(_known(table, file), None)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
+
+
+def _check_room(table: pa.Table, file: Path) -> None:
+    """Refuse texts that would not fit when each row has its own. Raises UserError.
+
+    In the file a long one stands once, however many rows have it.
+    """
+    free, need = available(), 0
+    for column in table.columns:
+        if pa.types.is_dictionary(column.type):
+            for chunk in column.chunks:
+                lengths = pc.binary_length(chunk.dictionary).cast(pa.int64())
+                need += pc.sum(lengths.take(chunk.indices)).as_py() or 0
+    if free is not None and need * COPIES > free:
+        raise too_large(str(file), need * COPIES, free)
 
 
 SIGNED: Final = {

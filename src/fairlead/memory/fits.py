@@ -25,10 +25,15 @@ def check_fits(path: str, kind: Kind) -> None:
         return
     need = sum(_needed(file, kind) for file in files_in(place, path))
     if need > free:
-        raise UserError(
-            f"{path}: found a table that takes about {need / GIB:.0f} GiB of memory, of which "
-            f"{free / GIB:.0f} are free, allowed: one that fits; or --engine spark"
-        )
+        raise too_large(path, need, free)
+
+
+def too_large(path: str, need: int, free: int) -> UserError:
+    """That there is no room for a table; `need`, `free`: bytes."""
+    return UserError(
+        f"{path}: found a table that takes about {need / GIB:.0f} GiB of memory or more, of which "
+        f"{free / GIB:.0f} are free, allowed: one that fits; or --engine spark"
+    )
 
 
 def _needed(file: Path, kind: Kind) -> int:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from typing import Final
+
 from fairlead.balance.objects import on_one_line
 from fairlead.cli.output import acted
 from fairlead.cli.store.printing import print_json, print_rows, when
 from fairlead.store.store import Store
+from fairlead.text import length
+
+LATE: Final = 5
+"""Seconds."""
 
 
 def schedules(store: Store, *, as_json: bool) -> None:
@@ -24,7 +31,7 @@ def schedules(store: Store, *, as_json: bool) -> None:
                 "missed": each.missed,
                 "next": "" if each.paused else when(each.next),
                 "last": "" if each.last is None else when(each.last),
-                "now": "paused" if each.paused else "",
+                "now": "paused" if each.paused else _late(each.next),
             }
             for each in found
         ]
@@ -32,6 +39,12 @@ def schedules(store: Store, *, as_json: bool) -> None:
     for each in found:
         if each.failure:
             print(on_one_line(f"{each.name}: its latest tick was passed over: {each.failure}"))
+
+
+def _late(following: float) -> str:
+    """That nobody sends what is due; a worker needs a moment for it."""
+    late = time.time() - following
+    return f"overdue by {length(int(late))}: no worker runs" if late > LATE else ""
 
 
 def ticks(store: Store, name: str, most: int, *, as_json: bool) -> None:

@@ -158,6 +158,8 @@ def files_in(place: Path, path: str) -> list[Path]:
 def _ending_of(path: str) -> str:
     """The one ending of the file, or of the files in the folder."""
     place = local(path)
+    if place is not None and not _is_pattern(path) and not place.exists():
+        raise UserError(f"{path}: no such file or folder")
     names = [(place or Path(path)).name]
     if place is not None and place.is_dir():
         names = [file.name for file in files_in(place, path)]
