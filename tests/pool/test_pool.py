@@ -367,6 +367,15 @@ def test_where_the_policy_forgets_what_a_destination_held_a_retry_says_so() -> N
     assert pool.counts().ended == {"lost": 1}
 
 
+def test_a_retry_after_its_block_says_that_it_is_over() -> None:
+    pool = pool_of()
+    with pool.acquire() as decision:
+        pass
+    with pytest.raises(MessageError, match="a request whose block has ended") as found:
+        decision.retry()
+    assert not isinstance(found.value, NoDestinationError)
+
+
 def test_changes_hold_at_once() -> None:
     pool = pool_of(names=["a"], readers=0)
     blocks = Blocks(pool)

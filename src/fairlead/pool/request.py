@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from fairlead.balance.message import ROUTED, AttributeValues, Message
 from fairlead.balance.times import seconds
-from fairlead.errors import NoDestinationError, PoolTimeoutError
+from fairlead.errors import MessageError, NoDestinationError, PoolTimeoutError
 from fairlead.pool.job import FAILED, OVER, TIMEOUT, WAITING, Job
 from fairlead.pool.waiter import TaskWaiter, ThreadWaiter
 
@@ -144,6 +144,11 @@ class Request(Job):
             return self.error
         if self.outcome == TIMEOUT:
             return PoolTimeoutError("acquire: no reader was free for it in time; acquire it again")
+        if self.outcome in (ROUTED, FAILED) and self.phase == OVER:
+            return MessageError(
+                "retry: found a request whose block has ended, allowed: inside the block; "
+                "acquire once more"
+            )
         return NoDestinationError(
             f"acquire: found no destination ({self.outcome}), allowed: a message that a "
             "destination of the cluster can get; fairlead explain says who was dropped and why"
