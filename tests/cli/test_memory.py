@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli.app import run
+from fairlead.cli.faults import guarded
 from fairlead.memory import fits
 
 POOL = """
@@ -157,7 +158,32 @@ def test_a_table_that_does_not_fit(
 ) -> None:
     monkeypatch.setattr(fits, "available", lambda: 100)
     assert run(["dispatch", "m.csv", "-c", "pool.toml", "-o", "out", "--engine", "memory"]) == 2
-    assert "of memory, of which 0 are free, allowed: one that fits" in capsys.readouterr().err
+    assert (
+        "of memory or more, of which 0 are free, allowed: one that fits" in capsys.readouterr().err
+    )
+
+
+def test_a_container_has_what_its_limit_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fits, "CONTAINER", tmp_path)
+    for name, text in (
+        ("memory.max", "1000\n"),
+        ("memory.current", "900\n"),
+        ("memory.stat", "anon 200\nactive_file 300\ninactive_file 400\n"),
+    ):
+        (tmp_path / name).write_text(text)
+    assert fits.available() == 800
+    (tmp_path / "memory.max").write_text("max\n")
+    assert (fits.available() or 1 << 40) > 1 << 20
+
+
+def test_memory_that_is_used_up_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def command() -> None:
+        raise MemoryError("malloc of size 99 failed")
+
+    assert guarded(command) == 2
+    assert capsys.readouterr().err.startswith("fairlead: found no more memory, allowed: less")
 
 
 def test_a_table_without_a_message_says_why(

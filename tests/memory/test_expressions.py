@@ -82,9 +82,14 @@ def test_each_expression_has_the_values_of_spark(spark: SparkSession) -> None:
         ("regexp_extract(t, s)", "found a column, allowed: a pattern as a constant"),
         ("regexp_extract(t, '(')", "regexp_extract: found '\\('"),
         ("if(i, 1, 2)", "if: found int32, allowed: a condition"),
+        ("(" * 3_000 + "i" + ")" * 3_000, "found expressions more than 100 deep in each other"),
+        ("i" + " + i" * 3_000, "found expressions more than 100 deep in each other"),
+        ("not " * 3_000 + "b", "found expressions more than 100 deep in each other"),
     ],
+    ids=lambda each: each[:40],
 )
 def test_what_only_spark_has_is_refused_by_name(text: str, line: str) -> None:
     with pytest.raises(UserError, match=f"^t: columns: x=.*: {line}") as refused:
         mapped(TABLE, "t", {"x": text}, [])
     assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 1_000

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISDIR, S_ISFIFO, S_ISREG
+from typing import Final
 
 from fairlead.balance.objects import repr_of
 from fairlead.errors import UserError
+
+MIB: Final = 1 << 20
+OF_SHELLS: Final = ("/dev/", "/proc/")
+"""Where pipes are that a shell has given to this process: `<(…)`, or its input."""
 
 
 def is_other(path: Path) -> bool:
@@ -15,15 +20,23 @@ def is_other(path: Path) -> bool:
         kind = path.stat().st_mode
     except (OSError, ValueError):
         return False
-    return not (S_ISREG(kind) or S_ISDIR(kind))
+    given = S_ISFIFO(kind) and str(path).startswith(OF_SHELLS)
+    return not (S_ISREG(kind) or S_ISDIR(kind) or given)
 
 
-def text_of(path: str | Path, error: type[UserError]) -> str:
-    """All of a file in UTF-8, with or without a byte order mark. Raises `error`."""
+def text_of(path: str | Path, error: type[UserError], most: int | None = None) -> str:
+    """All of a file in UTF-8, with or without a byte order mark. Raises `error`.
+
+    `most`: bytes that it may have.
+    """
     if is_other(Path(path)):
         raise error(f"{path}: found a pipe or a device, allowed: a file")
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        with Path(path).open("rb") as file:
+            found = file.read() if most is None else file.read(most + 1)
+        if most is not None and len(found) > most:
+            raise error(f"{path}: found more than {most // MIB} MiB, allowed: up to {most // MIB}")
+        return found.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise error(f"{path}: no such file") from None
     except UnicodeDecodeError as wrong:

@@ -16,15 +16,17 @@ from fairlead.errors import ConfigError
 DEEPEST: Final = 32
 """Tables and lists inside each other; nothing that is read has so many."""
 TOO_DEEP: Final = f"{{}}: found tables or lists more than {DEEPEST} deep, allowed: fewer"
+LARGEST: Final = 16 << 20
+"""Bytes of a file; one of a hundred thousand destinations has half of it."""
 DOTTED: Final = re.compile(
-    r"^[ \t]*\[{0,2}[ \t]*(?:[A-Za-z0-9_-]+[ \t]*\.[ \t]*){100}", re.MULTILINE
+    r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*"|'[^'\n]*')[ \t]*+\.[ \t]*+){200}""", re.ASCII
 )
-"""A key of more than a hundred parts."""
+"""A key of more than two hundred parts."""
 
 
 def parsed(path: str | Path) -> tuple[str, dict[str, Any]]:
     """A file's text, and what it says. Raises ConfigError."""
-    text = text_of(path, ConfigError)
+    text = text_of(path, ConfigError, LARGEST)
     if DOTTED.search(text):  # the parser takes longer and longer for each dot
         raise ConfigError(TOO_DEEP.format(path))
     try:

@@ -28,6 +28,8 @@ from fairlead.memory.values import BOOL, DOUBLE, INT, LONG, TEXT, cast, kind_of
 
 LOGIC: Final = {"and": pc.and_kleene, "or": pc.or_kleene}
 ARITHMETIC: Final = ("+", "-", "*", "/", "%", "div")
+LONGEST: Final = 200
+"""Characters of an expression that is refused."""
 MOST_INT, MOST_LONG = 2**31 - 1, 2**63 - 1
 
 
@@ -38,7 +40,7 @@ def mapped(table: pa.Table, path: str, columns: Mapping[str, str], drop: Sequenc
         try:
             made[name] = evaluated(parse(text), table)
         except UserError as error:
-            line = f"{name}={text}: {error}"
+            line = f"{name}={text if len(text) <= LONGEST else text[:LONGEST] + '…'}: {error}"
             if "no column" in str(error):
                 line += f"; the table has: {named(table.column_names)}"
             raise UserError(f"{path}: columns: {line}", f"{path}: --column {line}") from None

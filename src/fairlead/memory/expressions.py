@@ -81,6 +81,9 @@ class Case:
 
 
 Expression: TypeAlias = Name | Literal | Call | Cast | Case
+DEEPEST: Final = 100
+"""Expressions inside each other; what is computed of them calls itself as often."""
+TOO_DEEP: Final = f"found expressions more than {DEEPEST} deep in each other, allowed: fewer"
 
 
 def parse(text: str) -> Expression:
@@ -89,7 +92,22 @@ def parse(text: str) -> Expression:
     found = reader.expression(0)
     if reader.here[0] != "end":
         raise UserError(f"found {reader.here[1]!r}, allowed: an operator, or the end; {USE_SPARK}")
+    inside: list[Expression] = [found]
+    for _ in range(DEEPEST):
+        inside = [each for around in inside for each in _parts(around)]
+    if inside:
+        raise UserError(TOO_DEEP)
     return found
+
+
+def _parts(found: Expression) -> Sequence[Expression]:
+    if isinstance(found, Call):
+        return found.of
+    if isinstance(found, Cast):
+        return (found.of,)
+    if isinstance(found, Case):
+        return (*(each for branch in found.branches for each in branch), found.otherwise)
+    return ()
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
@@ -113,7 +131,7 @@ class _Reader:
 
     def __init__(self, tokens: Sequence[tuple[str, str]]) -> None:
         self.tokens = tokens
-        self.at = 0
+        self.at = self.inside = 0
 
     @property
     def here(self) -> tuple[str, str]:
@@ -136,6 +154,14 @@ class _Reader:
             raise UserError(f"found {self.here[1]!r}, allowed: {word.upper()}")
 
     def expression(self, least: int) -> Expression:
+        self.inside += 1
+        if self.inside > DEEPEST:
+            raise UserError(TOO_DEEP)
+        found = self._operation(least)
+        self.inside -= 1
+        return found
+
+    def _operation(self, least: int) -> Expression:
         found = self._begin()
         while True:
             word = self.word

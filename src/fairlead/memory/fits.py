@@ -16,6 +16,8 @@ PACKED: Final = 5
 """... and so many times more where it is packed."""
 GIB: Final = 1 << 30
 MEMORY: Final = Path("/proc/meminfo")
+CONTAINER: Final = Path("/sys/fs/cgroup")
+"""Where a container says what it may have."""
 
 
 def check_fits(path: str, kind: Kind) -> None:
@@ -48,4 +50,18 @@ def available() -> int | None:
     except OSError:
         return None
     found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
-    return int(found[0]) * 1024 if found else None
+    here = [int(found[0]) * 1024] if found else []
+    return min([*here, *_left_in_container()], default=None)
+
+
+def _left_in_container() -> list[int]:
+    """Bytes that this container may still have; nothing where there is no limit."""
+    try:
+        most = int((CONTAINER / "memory.max").read_text())
+        has = int((CONTAINER / "memory.current").read_text())
+        lines = (CONTAINER / "memory.stat").read_text().splitlines()
+    except (OSError, ValueError):  # ValueError: `max`
+        return []
+    files = ("active_file ", "inactive_file ")  # what it has read of files makes room
+    has -= sum(int(line.split()[1]) for line in lines if line.startswith(files))
+    return [max(0, most - has)]
