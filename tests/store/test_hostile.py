@@ -73,6 +73,10 @@ ASKED: Final = (
     "AND has_function_privilege(session_user, p.oid, 'EXECUTE') ORDER BY 1"
 )
 NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+ADD: Final = (
+    f"fairlead._run_add_event(NULL, {NOW}, '{{kind}}', '', '', '', NULL, 'x', '{{detail}}', "
+    "'Bangkok', 1, '', NULL, NULL, NULL, NULL, %s)"
+)
 NEVER: Final = ("XX", "57", "53", "40", "08", "58")
 """Classes of errors that no argument may lead to: of the server itself, or that it took long."""
 
@@ -133,7 +137,16 @@ def test_no_argument_leads_to_a_fault_of_the_server_or_to_a_store_that_fails(
 def test_a_sender_forges_no_decision_and_no_name_of_megabytes(url_of: UrlOf) -> None:
     choose = "SELECT o_number FROM fairlead._choose('Bangkok', %s, %s, NULL, %s, %s)"
     with connected(url_of("sender")) as sender:
-        for said in ("not json{", '{"x": [1,2', "[]", "null", '"text"', '{"x": "' + "a" * 2**20):
+        deep = '{"x": ' + "[" * 5000 + "]" * 5000 + "}"
+        for said in (
+            "not json{",
+            '{"x": [1',
+            "[]",
+            "null",
+            '"text"',
+            '{"x": "' + "a" * 2**20,
+            deep,
+        ):
             with pytest.raises(psycopg.Error) as refused:
                 sender.execute(choose, (None, "k", said, "me"))
             assert refused.value.sqlstate == "FL001"
@@ -223,6 +236,31 @@ def test_a_chooser_makes_no_queue_without_a_name(url_of: UrlOf) -> None:
             with pytest.raises(psycopg.Error) as refused:
                 chooser.execute("SELECT fairlead._run_add_queue(%s)", [name])
             assert refused.value.sqlstate == "FL001"
+
+
+@pytest.mark.parametrize(
+    "part", [None, "", "not json", "{}", "[5]", "null", "[" * 5000 + "]" * 5000]
+)
+def test_a_chooser_says_nothing_that_keeps_others_from_choosing(
+    url_of: UrlOf, part: str | None, opened: Open
+) -> None:
+    every = (
+        ("SELECT fairlead._run_add_completion(1, 1, %s, 1)", (part,)),
+        ("SELECT fairlead._run_add_published(1, 'k', 1, 1, %s, 1, NULL, 0)", (part,)),
+        (f"SELECT {ADD.format(kind='completed', detail='1')}", (part,)),
+        (f"SELECT {ADD.format(kind='completed', detail='D1')}", ('["a"]',)),
+        (f"SELECT {ADD.format(kind='decided', detail='')}", ("[5",)),
+        (
+            "SELECT fairlead._run_add_guaranteed(1, 1, 'k', 1, %s, 'some', 1, 1, 1)",
+            (part and "[5]",),
+        ),
+    )
+    with connected(url_of("chooser")) as chooser:
+        for sql, given in every:
+            with pytest.raises(psycopg.Error) as refused:
+                chooser.execute(sql.encode(), given)
+            assert refused.value.sqlstate == "FL001", sql
+    assert opened(url_of("owner")).next_destination("Bangkok").outcome == "routed"
 
 
 def test_a_worker_writes_no_event_ahead_of_the_clock(url_of: UrlOf, opened: Open) -> None:

@@ -160,8 +160,8 @@ def run_here(
 
 def supervise(job: Job, asked: Asked, processes: int, manager: ServiceManager) -> int:
     """Let so many processes work until a signal comes; the exit status."""
-    places = [Place(partial(run_here, job)) for _ in range(processes)]
     renewals = Renewals(Store.open(job.url, create=False), job.handling.lease)
+    places = [Place(partial(run_here, job)) for _ in range(processes)]
     while (signal_ := next_of(asked, LOOK)) is None:
         manager.alive()
         for each in places:

@@ -13,9 +13,25 @@ BEGIN
       length(p_said)));
   ELSIF json_typeof(p_said::json) <> 'object' THEN
     PERFORM fairlead._refuse('message: found attributes that are no JSON object, allowed: one, or NULL');
+  ELSIF EXISTS (SELECT 1 FROM json_each(p_said::json) e
+      WHERE json_typeof(e.value) IN ('object', 'array') AND length(e.value::text) > 500) THEN
+    PERFORM fairlead._refuse('message: found an attribute that is a long list or object, allowed: a text, a number, '
+      'true or false');
   END IF;
 EXCEPTION WHEN data_exception OR statement_too_complex THEN
   PERFORM fairlead._refuse('message: found attributes that are no JSON, allowed: a JSON object, or NULL');
+END $$;
+
+-- Whether the part of a cluster, in which something was chosen or completed, is one: texts, as a JSON array.
+CREATE OR REPLACE FUNCTION fairlead._check_part(p_part text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF p_part IS NULL OR length(p_part) > 1048576 OR json_typeof(p_part::json) <> 'array'
+      OR EXISTS (SELECT 1 FROM json_array_elements(p_part::json) e WHERE json_typeof(e.value) <> 'string') THEN
+    PERFORM fairlead._refuse('part: found what is no JSON array of texts, allowed: one');
+  END IF;
+EXCEPTION WHEN data_exception OR statement_too_complex THEN
+  PERFORM fairlead._refuse('part: found what is no JSON, allowed: a JSON array of texts');
 END $$;
 
 -- Choose for one message, count it and write it to the journal. No row, and nothing done: there is

@@ -144,6 +144,7 @@ CREATE OR REPLACE FUNCTION fairlead._run_add_published(
   p_guaranteed bigint, p_shared bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM fairlead._check_part(p_part);
   INSERT INTO fairlead.published (queue, key, cluster, destination, part, version, guaranteed, shared)
   VALUES (p_queue, p_key, p_cluster, p_destination, p_part, p_version, p_guaranteed, p_shared)
   ON CONFLICT DO NOTHING;
@@ -155,6 +156,7 @@ CREATE OR REPLACE FUNCTION fairlead._run_add_guaranteed(
   p_copies bigint, p_at bigint, p_due bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM fairlead._check_asked(NULL, p_key, NULL, NULL, coalesce(p_said, ''));  -- there is always an object
   INSERT INTO fairlead.guaranteed (id, cluster, key, sequence, said, delivery, copies, at, due)
   VALUES (p_id, p_cluster, p_key, p_sequence, p_said, p_delivery, p_copies, p_at, p_due);
 END $$;
@@ -174,6 +176,7 @@ CREATE OR REPLACE FUNCTION fairlead._run_add_completion(
   p_cluster bigint, p_destination bigint, p_part text, p_version bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM fairlead._check_part(p_part);
   INSERT INTO fairlead.completions (cluster, destination, part, version)
   VALUES (p_cluster, p_destination, p_part, p_version);
 END $$;
@@ -204,6 +207,11 @@ BEGIN
   PERFORM fairlead._check_events(ARRAY[p_kind], p_time, ARRAY[p_id]);
   IF p_kind = 'decided' THEN
     PERFORM fairlead._check_asked(p_group, p_key, p_type, p_actor, p_said);
+  ELSIF p_kind = 'completed' THEN
+    PERFORM fairlead._check_part(p_said);
+    IF p_detail IS NULL OR p_detail !~ '^[0-9]{1,18}$' THEN
+      PERFORM fairlead._refuse('detail: found none that is a destination, allowed: its number');
+    END IF;
   END IF;
   RETURN QUERY
     INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, cost, type, actor, detail,
