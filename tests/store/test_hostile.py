@@ -239,7 +239,9 @@ def test_a_chooser_makes_no_queue_without_a_name(url_of: UrlOf) -> None:
 
 
 @pytest.mark.parametrize(
-    "part", [None, "", "not json", "{}", "[5]", "null", "[" * 5000 + "]" * 5000]
+    "part",
+    [None, "", "not json", "{}", "[5]", "null", "[" * 5000 + "]" * 5000],
+    ids=["NULL", "empty", "no JSON", "an object", "a number", "null", "deep"],
 )
 def test_a_chooser_says_nothing_that_keeps_others_from_choosing(
     url_of: UrlOf, part: str | None, opened: Open
