@@ -158,8 +158,6 @@ def files_in(place: Path, path: str) -> list[Path]:
 def _ending_of(path: str) -> str:
     """The one ending of the file, or of the files in the folder."""
     place = local(path)
-    if place is not None and not _is_pattern(path) and not place.exists():
-        raise UserError(f"{path}: no such file or folder")
     names = [(place or Path(path)).name]
     if place is not None and place.is_dir():
         names = [file.name for file in files_in(place, path)]
@@ -169,6 +167,8 @@ def _ending_of(path: str) -> str:
         return found[0]
     if all(each in FORMATS for each in found):
         raise UserError(f"{path}: found {listed(found)} in one folder, allowed: files of one kind")
+    if place is not None and not _is_pattern(path) and not place.exists():
+        raise UserError(f"{path}: no such file or folder")
     raise UserError(
         f"{path}: found {listed(each or 'no ending' for each in found)}, "
         f"allowed: {', '.join(FORMATS)}; or say --input-format csv, json, parquet or text"
