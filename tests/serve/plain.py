@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import defaultdict
 from typing import Any
 
@@ -390,7 +391,10 @@ class World:
             self.heard(receiver.peer, r.Flowed(link, 100, drain=True))
             self.work()
             if not receiver.has:
-                break
+                if not self.left:
+                    break
+                time.sleep(0.05)  # something was given back often, and waits
+                self.node.arrived()
             for delivery, number in [*receiver.has.items()]:
                 del receiver.has[delivery]
                 self.finished.add(number)
@@ -398,6 +402,11 @@ class World:
                 self.heard(receiver.peer, r.Disposed(link, delivery, outcome, settled=True))
             self.work()
         assert link.number in self.drained_links
+
+    @property
+    def left(self) -> int:
+        """Messages that the store has."""
+        return sum(each.messages for each in self.store.queues() if each.queue == QUEUE)
 
 
 def _count(sections: bytes) -> int:

@@ -14,6 +14,7 @@ from fairlead.serve.node.conditions import condition_of
 from fairlead.serve.node.holding import Holding
 from fairlead.serve.node.port import Wire
 from fairlead.serve.node.portions import Portions
+from fairlead.serve.node.tries import Tries
 from fairlead.serve.wire.records import (
     ACCEPTED,
     REJECTED,
@@ -22,7 +23,7 @@ from fairlead.serve.wire.records import (
     Outcome,
 )
 from fairlead.store.clusters.subscription import Subscription
-from fairlead.store.queues.failing import PROCESS
+from fairlead.store.queues.failing import ERROR, PROCESS
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settlement import RELEASE, Given
 from fairlead.store.queues.taking import Held
@@ -51,7 +52,9 @@ class ReceiverLink:
         self.late: list[Holding] = []
         """Those for which something came while it wanted nothing."""
         self.under_way: dict[int, tuple[Holding, Given]] = {}
-        """By the numbers of the deliveries."""
+        """By the numbers of the deliveries, in their order."""
+        self.in_transaction = 0
+        """The delivery that was settled last in a transaction that may not have ended yet."""
 
     @property
     def wanted(self) -> int:
@@ -74,9 +77,14 @@ class Desk:
         group: str | None,
         ask: Callable[[Call], None],
         submit: Callable[[Unit], None],
+        tries: Tries,
     ) -> None:
-        """Nobody receives yet. `group`: the only one that is wanted; None: all are."""
+        """Nobody receives yet. `group`: the only one that is wanted; None: all are.
+
+        `tries`: how often the server's messages were given in vain.
+        """
         self.queue, self._group = queue, group
+        self._tries = tries
         self._ask, self._submit = ask, submit
         self.links: deque[ReceiverLink] = deque()
         self._by_group: dict[str, tuple[ReceiverLink, Holding]] = {}
@@ -113,15 +121,35 @@ class Desk:
     def leave(self, receiver: ReceiverLink, *, orderly: bool) -> None:
         """A link has ended; what it holds goes back."""
         self.links.remove(receiver)
+        blamed, failed = self._blamed(receiver, orderly=orderly)
         by_holding: dict[int, list[Given]] = {}
         for holding, message in receiver.under_way.values():
             by_holding.setdefault(holding.held.id, []).append(message)
         receiver.under_way.clear()
         for holding in [*receiver.holdings.values()]:
-            messages_ = by_holding.get(holding.held.id, [])
-            # What was a subscriber's goes to another one at once.
-            holding.gone(messages_, "" if orderly or receiver.subscription else PROCESS)
+            holding.gone(by_holding.get(holding.held.id, []), blamed, failed)
             self._finish(receiver, holding)
+
+    def _blamed(self, receiver: ReceiverLink, *, orderly: bool) -> tuple[Given | None, str]:
+        """Which message is to blame that a link has ended, and for what.
+
+        Of all that was under way, its client has looked at one: at the last that it settled in a
+        transaction, which is rolled back by that, or else at the oldest.
+        """
+        if self.stopped or receiver.subscription is not None or not receiver.under_way:
+            return None, ""  # what was a subscriber's goes to another one at once
+        failed = ERROR if orderly else PROCESS
+        _, blamed = receiver.under_way.get(receiver.in_transaction, (None, None))
+        if blamed is None and not orderly:
+            _, blamed = next(iter(receiver.under_way.values()))
+        return blamed, failed
+
+    def rolled_back(self, receiver: ReceiverLink, delivery: int) -> None:
+        """A transaction was rolled back in which this was settled last."""
+        found = receiver.under_way.get(delivery)
+        if found is not None and not self.stopped:
+            holding, message = found
+            holding.suspect(message)
 
     def flow(self, receiver: ReceiverLink, credit: int, *, drain: bool) -> None:
         """A link wants so many messages; `drain`: or the rest of its credit back."""
@@ -304,7 +332,7 @@ class Desk:
         if error is None:
             self._portions.found([len(held.messages) for held in found])
         for held in found:
-            self._give(Holding(self.queue, held))
+            self._give(Holding(self.queue, held, self._tries))
         self._again = self._again or len(found) == call.most
         if error is None and not self._again:
             self._drained()
@@ -355,8 +383,7 @@ class Desk:
     def _send(self, receiver: ReceiverLink, holding: Holding) -> None:
         message = holding.give()
         holding.idle_since = None
-        held = holding.held
-        attempt = held.attempt + message.redelivered
+        attempt = holding.tries_of(message) + 1
         facts = Facts(*(message.id, message.group, message.type, message.sent, attempt, self.now))
         sections = messages.outgoing(message.envelope, message.body, facts)
         self._portions.sent(len(sections))

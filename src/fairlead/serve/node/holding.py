@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from fairlead.serve.node.calls import Ending
+from fairlead.serve.node.tries import Tries
 from fairlead.serve.wire.records import ACCEPTED, MODIFIED, REJECTED, Outcome
-from fairlead.store.queues.failing import ERROR
+from fairlead.store.queues.failing import ERROR, PROCESS
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settlement import (
     ACCEPTED as DONE,
@@ -24,6 +25,13 @@ DELAY: Final = "x-opt-delivery-delay"
 """Milliseconds, in the annotations of a modified message, until it comes again."""
 ELSEWHERE: Final = "its receiver says that it cannot be delivered there"
 LOST: Final = "its receiver is gone"
+ROLLED_BACK: Final = "its receiver's transaction was rolled back"
+OFTEN: Final = 20
+"""Each time that a message was given back so often more, it counts as a failure."""
+AT_ONCE: Final = 2
+"""So often a message that was given back comes again at once; then it waits, longer each time."""
+SHORTEST, LONGEST = 100_000, 10_000_000
+"""Microseconds for which it waits: at first, and at most."""
 
 
 class Holding:
@@ -33,12 +41,16 @@ class Holding:
     does so with the whole group: until that, nothing more of it is given.
     """
 
-    def __init__(self, queue: str, held: Held) -> None:
-        """As it was taken."""
+    def __init__(self, queue: str, held: Held, tries: Tries) -> None:
+        """As it was taken. `tries`: those of its server."""
         self.queue, self.held = queue, held
+        self._tries = tries
+        self._tried = tries.taken(held)
         self.waiting = deque(held.messages)
         """Read, and not given yet."""
         self.seen = [each.number for each in held.messages]
+        self._was_read = not held.group or len(held.messages) < held.page
+        """Whether all that there was of it was read when it was taken."""
         held.messages = []
         self.open = 0
         """Messages under way."""
@@ -53,6 +65,9 @@ class Holding:
         self._done: list[Given] = []
         self._dead: dict[int, str] = {}
         self._back: list[Given] = []
+        self._suspect: int | None = None
+        """The number of a message with which a transaction was rolled back."""
+        self._blamed: list[Given] = []
         self._failed = ""
         self._reason = ""
         self._delay: int | None = None
@@ -73,6 +88,11 @@ class Holding:
         self._given = True
         return self.waiting.popleft()
 
+    def tries_of(self, message: Received) -> int:
+        """So often a message was given in vain before."""
+        is_new = message.sent * 1_000_000 > self.held.taken
+        return self._tried.of(message.number, is_new=is_new) + message.redelivered
+
     def more(self, found: Iterable[Received]) -> None:
         """What came meanwhile."""
         for each in found:
@@ -83,7 +103,7 @@ class Holding:
         """A message is under way no more."""
         self.open -= 1
         if outcome.kind == ACCEPTED:
-            self._done.append(given)
+            self._is_done(given)
         elif outcome.kind == REJECTED:
             condition = outcome.condition
             why = "" if condition is None else condition.description or condition.name
@@ -92,29 +112,49 @@ class Holding:
             self._bury(given, ELSEWHERE)
         else:
             self._back.append(given)
-            self._returned(outcome)
+            self._returned(given, outcome)
+
+    def _is_done(self, given: Given) -> None:
+        self._done.append(given)
+        self._tried.counts.pop(given.number, None)
 
     def _bury(self, given: Given, why: str) -> None:
-        self._done.append(given)
+        self._is_done(given)
         self._dead[given.number] = why[:1000]
 
-    def _returned(self, outcome: Outcome) -> None:
-        if outcome.kind != MODIFIED:
-            return
-        if outcome.failed:
-            self._failed, self._reason = ERROR, "its receiver says that the delivery failed"
+    def _returned(self, given: Given, outcome: Outcome) -> None:
+        times = self._tried.of(given.number) + 1
+        if given.number == self._suspect:
+            self._blame(given, ERROR, ROLLED_BACK)
+        elif outcome.kind == MODIFIED and outcome.failed:
+            self._blame(given, ERROR, "its receiver says that the delivery failed")
+        elif times % OFTEN == 0:
+            self._blame(given, ERROR, f"its receivers have given it back {times} times")
+        elif times > AT_ONCE:
+            self._wait(min(SHORTEST << min(times - AT_ONCE - 1, OFTEN), LONGEST))
         annotations: Any = outcome.annotations
         delay = annotations.get(DELAY) if isinstance(annotations, dict) else None
         if isinstance(delay, int) and 0 <= delay < 10**12:
-            self._delay = max(self._delay or 0, int(delay) * 1000)
+            self._wait(int(delay) * 1000)
 
-    def gone(self, messages: Iterable[Given], failed: str) -> None:
-        """The link has ended; these were under way."""
+    def _wait(self, delay: int) -> None:
+        self._delay = max(self._delay or 0, delay)
+
+    def _blame(self, given: Given, failed: str, why: str) -> None:
+        self._blamed.append(given)
+        self._failed, self._reason = failed, why
+
+    def suspect(self, given: Given) -> None:
+        """A transaction was rolled back with this: if it goes back, it is to blame for that."""
+        self._suspect = given.number
+
+    def gone(self, messages: Iterable[Given], blamed: Given | None, failed: str) -> None:
+        """The link has ended; these were under way, and one of them may be to blame for that."""
         for each in messages:
             self.open -= 1
             self._back.append(each)
-            if failed:
-                self._failed, self._reason = failed, LOST
+            if each is blamed:
+                self._blame(each, failed, LOST if failed == PROCESS else ROLLED_BACK)
         self.waiting.clear()
 
     def part(self) -> Ending | None:
@@ -128,12 +168,13 @@ class Holding:
     def last(self) -> list[Ending]:
         """The end of it; nothing is under way any more."""
         self.over = True
+        self._remember()
         if not self._back and (self._done or (self._given and self.held.group)):
             return [Ending(self.queue, self._end(DONE, self._done, self._dead))]
         ends = []
         if self._done:
             ends.append(Ending(self.queue, self._end(DONE, self._done, self._dead, keep=True)))
-        back = self._end(RELEASE, self._back if self._failed else [], {})
+        back = self._end(RELEASE, self._blamed, {})
         back.reason, back.failed, back.delay = self._reason, self._failed, self._delay
         ends.append(Ending(self.queue, back))
         return ends
@@ -143,9 +184,26 @@ class Holding:
         if self._returned_whole:
             return []
         self.over = self._returned_whole = True
+        self._tried.others += 1
+        self._tries.gave_back(self.held.id, self._tried)
         end = self._end(RELEASE, [], {})
-        end.reason = "its receiver's transaction was rolled back"
+        end.reason = ROLLED_BACK
         return [Ending(self.queue, end)]
+
+    @property
+    def _is_all_done(self) -> bool:
+        """Whether nothing is left of it that may have been given before."""
+        return not self._back and self._given and self._was_read
+
+    def _remember(self) -> None:
+        """What was given in vain by now."""
+        counts = self._tried.counts
+        is_first = self._given and not self._back and not counts and self.held.attempt == 1
+        if self._is_all_done or is_first:
+            return  # what is left of it, if anything is, was never given
+        for given in self._back:
+            counts[given.number] = counts.get(given.number, 0) + 1
+        self._tries.gave_back(self.held.id, self._tried)
 
     def _end(
         self, kind: str, given: list[Given], dead: dict[int, str], *, keep: bool = False
@@ -155,5 +213,5 @@ class Holding:
             *(kind, held.id, held.token, held.group, given),
             dead=dead,
             keep=keep,
-            redelivers=held.attempt > 1,
+            redelivers=held.attempt > 1 and not self._is_all_done,
         )

@@ -45,6 +45,7 @@ from fairlead.serve.node.senders import Said, SenderLink
 from fairlead.serve.node.subjects import Subscribers, refusal_of, said_in, subject_in, wanted_by
 from fairlead.serve.node.temporary import TemporaryQueues
 from fairlead.serve.node.transactions import Coordinator
+from fairlead.serve.node.tries import Tries
 from fairlead.serve.node.units import Units
 from fairlead.serve.rights import Rights
 from fairlead.serve.sasl import NOBODY
@@ -115,6 +116,7 @@ class Links(ABC):
         self._units = Units(self._stored)
         self._submit = self._units.submit
         self._desks: dict[str, Desk] = {}
+        self._tries = Tries()
         self._open: dict[int, Peer] = {}
         self._names: dict[tuple[str, ...], tuple[Peer, Link]] = {}
         """Links by what `_key_of` says: there is one of each."""
@@ -409,7 +411,7 @@ class Links(ABC):
         if found is None:
             group = queue if queue.startswith(TEMPORARY) else None
             of = MESSAGES if group else queue
-            found = self._desks[queue] = Desk(of, group, self._ask, self._submit)
+            found = self._desks[queue] = Desk(of, group, self._ask, self._submit, self._tries)
             found.stopped = self.stopped
         found.now = self._now
         return found

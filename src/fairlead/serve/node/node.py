@@ -287,6 +287,7 @@ class Node(Links):
         ledger = self._ledger(peer, event.outcome.transaction)
         if ledger is not None:
             ledger.settle(Settled(desk, found, event))
+            found.in_transaction = event.delivery
         else:
             why = Condition(UNKNOWN, "found no such transaction")
             self._end_link(peer, event.link, why)

@@ -68,7 +68,7 @@ class Coordinator:
         if ledger is None:
             self._refuse(event.delivery, Condition(UNKNOWN, "found no such transaction"))
         elif fail is True:
-            roll_back(ledger)
+            roll_back(ledger, failed=True)
             self.wire.settle(event.delivery, Outcome(ACCEPTED))
         elif ledger.refused is not None:
             roll_back(ledger)
@@ -124,13 +124,19 @@ class Coordinator:
     def end(self) -> None:
         """The link has ended, and with it all of them."""
         for ledger in self._open.values():
-            roll_back(ledger)
+            roll_back(ledger, failed=True)
             self.wire.held -= ledger.size
         self._open.clear()
 
 
-def roll_back(ledger: Ledger) -> None:
-    """What was sent is forgotten; what its receiver has forgotten comes again."""
+def roll_back(ledger: Ledger, *, failed: bool = False) -> None:
+    """What was sent is forgotten; what its receiver has forgotten comes again.
+
+    `failed`: whether the message is to blame that was settled last: its client was busy with that.
+    """
+    for number in [*ledger.settled][-1:] if failed else []:
+        last = ledger.settled[number]
+        last.desk.rolled_back(last.receiver, number)
     for each in ledger.settled.values():
         if each.event.settled:
             again = Disposed(each.event.link, each.event.delivery, Outcome(RELEASED), settled=False)

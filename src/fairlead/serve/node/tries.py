@@ -1,0 +1,61 @@
+"""How often each message was given in vain, as far as this server knows.
+
+The store counts how often a group was given back. Which of its messages were given meanwhile, only
+the server knows that had it. What others had of a group (a server that is gone, a program in Python
+or SQL) may have been any of it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.store.queues.taking import Held
+
+MOST: Final = 100_000
+"""So many messages are remembered; the groups that came back first are forgotten first."""
+
+
+class Tried(Struct):
+    """What is known of a group that was taken."""
+
+    before: int
+    """So often it had been given back when it was taken."""
+    others: int
+    """So often by others, of whom is not known what they gave of it."""
+    counts: dict[int, int]
+    """Numbers of messages → how often each was given here, and came back."""
+
+    def of(self, number: int, *, is_new: bool = False) -> int:
+        """So often a message was given in vain. `is_new`: whether nobody else can have had it."""
+        return self.counts.get(number, 0) + (0 if is_new else self.others)
+
+
+class Tries:
+    """Those of the groups that one server has given back."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._groups: dict[int, Tried] = {}
+        self._size = 0
+
+    def taken(self, held: Held) -> Tried:
+        """What is known of a group that was just taken."""
+        back = held.attempt - 1
+        known = self._groups.pop(held.id, None)
+        if known is None:
+            return Tried(back, back, {})
+        self._size -= len(known.counts) + 1
+        others = back  # somebody else has accepted something meanwhile, and it was counted anew
+        if back >= known.before:
+            others = known.others + max(back - known.before - 1, 0)
+        return Tried(back, others, known.counts)
+
+    def gave_back(self, group: int, known: Tried) -> None:
+        """A group goes back, or what is left of it."""
+        self._groups[group] = known
+        self._size += len(known.counts) + 1
+        while self._size > MOST:
+            first = next(iter(self._groups))
+            self._size -= len(self._groups.pop(first).counts) + 1

@@ -1,0 +1,178 @@
+"""What is given back over AMQP: which message is to blame, how often it comes again, and when."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from proton import ProtonException
+from proton.reactor import Container
+
+from fairlead import Store
+from fairlead.serve.node import holding
+from tests.serve.serving import Served, serving, wait_until
+from tests.serve.test_transactions import Client
+from tests.stores import made_url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    with Store.open(made_url(request.param)) as found:
+        yield found
+
+
+@pytest.fixture
+def served(store: Store) -> Iterator[Served]:
+    with serving(store) as found:
+        yield found
+
+
+def taken(receiver: Any, count: int) -> dict[Any, int]:
+    """So many messages, and how often each was given in vain."""
+    found = {}
+    for _ in range(count):
+        message = receiver.receive(timeout=10)
+        found[message.body] = message.delivery_count
+    return found
+
+
+def lost(served: Served, connection: Any) -> None:
+    served.hang_up()
+    with suppress(ProtonException):
+        connection.wait(lambda: connection.disconnected, timeout=5)
+    wait_until(lambda: not served.server.sessions)
+
+
+def dead(store: Store, queue: str = "jobs") -> list[tuple[Any, str]]:
+    return [(each.body, each.reason) for each in store.dead(queue)]
+
+
+@pytest.mark.parametrize("group", [None, "kim"])
+def test_a_lost_connection_blames_the_oldest_that_was_not_settled(
+    store: Store, served: Served, group: str | None
+) -> None:
+    for body in ("done", "poison", "good 1", "good 2", "good 3"):
+        store.send("jobs", body, group=group)
+    for turn in range(5):
+        connection = served.connect()
+        receiver = connection.create_receiver("jobs", credit=10)
+        if not turn:
+            assert taken(receiver, 1) == {"done": 0}
+            receiver.accept()
+        assert taken(receiver, 4) == dict.fromkeys(["poison", "good 1", "good 2", "good 3"], turn)
+        lost(served, connection)
+        wait_until(lambda: store.queues()[0].ready > 0)
+    assert dead(store) == [("poison", "its receiver is gone")]
+    connection = served.connect()
+    receiver = connection.create_receiver("jobs", credit=10)
+    assert taken(receiver, 3) == {"good 1": 5, "good 2": 5, "good 3": 5}
+    connection.close()
+
+
+def test_each_link_of_a_lost_connection_had_one_message_in_hand(
+    store: Store, served: Served
+) -> None:
+    for queue in ("jobs", "more"):
+        store.set_limits(queue, max_failures=1)
+        for body in ("poison", "good"):
+            store.send(queue, body)
+    connection = served.connect()
+    for queue in ("jobs", "more"):
+        taken(connection.create_receiver(queue, credit=10), 2)
+    lost(served, connection)
+    wait_until(lambda: all(each.ready for each in store.queues()))
+    reason = "its receiver is gone"
+    assert (dead(store), dead(store, "more")) == ([("poison", reason)], [("poison", reason)])
+
+
+def test_a_message_counts_its_own_deliveries(store: Store, served: Served) -> None:
+    for body in ("first", "second", "third"):
+        store.send("jobs", body, group="kim")
+    connection = served.connect()
+    receiver = connection.create_receiver("jobs", credit=1)
+    for count in range(3):
+        assert taken(receiver, 1) == {"first": count}
+        receiver.release(delivered=True)
+    assert taken(receiver, 1) == {"first": 3}
+    receiver.accept()
+    assert taken(receiver, 1) == {"second": 0}
+    receiver.release(delivered=True)
+    assert taken(receiver, 1) == {"second": 1}
+    receiver.accept()
+    store.send("jobs", "fourth", group="kim")
+    for body in ("third", "fourth"):
+        assert taken(receiver, 1) == {body: 0}
+        receiver.accept()
+    connection.close()
+
+
+def test_what_others_had_may_have_been_any_of_it(store: Store, served: Served) -> None:
+    for body in ("first", "second"):
+        store.send("jobs", body, group="kim")
+    work = store.take("jobs")
+    assert work is not None
+    list(work)
+    work.release()
+    connection = served.connect()
+    receiver = connection.create_receiver("jobs", credit=2)
+    assert taken(receiver, 2) == {"first": 1, "second": 1}
+    receiver.accept()
+    receiver.accept()
+    connection.close()
+
+
+@pytest.mark.parametrize("end", ["abort", "close"])
+def test_a_transaction_that_is_rolled_back_is_a_failure_of_what_was_settled_last(
+    store: Store, served: Served, end: str
+) -> None:
+    store.set_limits("in", max_failures=2)
+    for body in ("good 1", "good 2", "poison", "good 3"):
+        store.send("in", body)
+    for _ in range(2):
+        client = Client(served.url, 3, end, sends=0)
+        Container(client).run()
+        assert client.seen == ["good 1", "good 2", "poison"]
+        wait_until(lambda: not served.server.sessions)
+        wait_until(lambda: store.queues()[0].ready + len(dead(store, "in")) == 4)
+    assert dead(store, "in") == [("poison", "its receiver's transaction was rolled back")]
+    assert store.queues()[0].ready == 3
+
+
+def test_what_is_given_back_again_and_again_comes_later_and_in_the_end_is_a_failure(
+    store: Store, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.set_limits("jobs", max_failures=1)
+    monkeypatch.setattr(holding, "SHORTEST", 50_000)
+    monkeypatch.setattr(holding, "LONGEST", 100_000)
+    store.send("jobs", "poison")
+    connection = served.connect()
+    receiver = connection.create_receiver("jobs", credit=1)
+    times = []
+    for count in range(holding.OFTEN):
+        assert taken(receiver, 1) == {"poison": count}
+        times.append(time.monotonic())
+        receiver.release(delivered=False)
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    assert min(gaps[2:]) >= 0.05
+    assert min(gaps[3:]) >= 0.1
+    connection.close()
+    wait_until(lambda: bool(store.dead("jobs")))
+    assert dead(store) == [("poison", "its receivers have given it back 20 times")]
+
+
+def test_a_client_that_only_leaves_with_what_it_has_not_looked_at_blames_nothing(
+    store: Store, served: Served
+) -> None:
+    store.set_limits("jobs", max_failures=1)
+    for n in range(3):
+        store.send("jobs", n)
+    for _ in range(25):
+        connection = served.connect()
+        connection.create_receiver("jobs", credit=3).receive(timeout=10)
+        connection.close()
+    wait_until(lambda: store.queues()[0].ready == 3)
+    assert dead(store) == []
