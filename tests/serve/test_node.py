@@ -75,6 +75,22 @@ def test_a_transaction_is_refused_of_which_a_message_went_back(tmp_path: Path) -
         assert [message.body for message in work] == [1]
 
 
+def test_what_waits_in_a_group_fills_the_credit(tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path}/x.db") as store:
+        world = World(store, 0)
+        for number in range(1, 13):
+            store.send(QUEUE, number, id=f"m{number}", group="g")
+            world.groups[number] = "g"
+        link = world.link(world.connect(), sends=True)
+        world.work()
+        receiver = world.receivers[link.number]
+        for credit, there in ((10, 10), (1, 11), (5, 12)):
+            receiver.credit = credit
+            world.heard(receiver.peer, r.Flowed(link, credit, drain=False))
+            world.work()
+            assert [*receiver.has.values()] == [*range(1, there + 1)]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_many_messages_are_none_the_less_in_order(tmp_path: Path) -> None:

@@ -323,8 +323,7 @@ class Desk:
             holding.lost = True
         holding.more(found)
         receiver.ready.append(holding)
-        self.serve(receiver)
-        self._check(receiver, holding)
+        self._serve_with(receiver, holding)
 
     def took(self, call: Take, found: list[Held], error: Exception | None) -> None:
         """Groups were taken, or could not be."""
@@ -354,10 +353,16 @@ class Desk:
                 if holding.held.group:
                     self._by_group[holding.held.group] = receiver, holding
                 receiver.ready.append(holding)
-                self.serve(receiver)
-                self._check(receiver, holding)
+                self._serve_with(receiver, holding)
                 return
         self._submit(Unit(self._stored, ends=holding.last(), owner=(None, holding, None)))
+
+    def _serve_with(self, receiver: ReceiverLink, holding: Holding) -> None:
+        """Send what was read of a group, and fill the credit with the rest of it."""
+        self.serve(receiver)
+        if not holding.is_read:
+            self._look_for_more(receiver, holding)
+        self._check(receiver, holding)
 
     def serve(self, receiver: ReceiverLink) -> None:
         """Send what is at hand, as far as the credit goes."""

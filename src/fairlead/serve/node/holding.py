@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from fairlead.serve.node.calls import Ending
@@ -49,8 +49,8 @@ class Holding:
         self.waiting = deque(held.messages)
         """Read, and not given yet."""
         self.seen = [each.number for each in held.messages]
-        self._was_read = not held.group or len(held.messages) < held.page
-        """Whether all that there was of it was read when it was taken."""
+        self.is_read = self._was_read = not held.group or len(held.messages) < held.page
+        """Whether all that there was of it was read, when it was last looked; when it was taken."""
         held.messages = []
         self.open = 0
         """Messages under way."""
@@ -93,8 +93,9 @@ class Holding:
         is_new = message.sent * 1_000_000 > self.held.taken
         return self._tried.of(message.number, is_new=is_new) + message.redelivered
 
-    def more(self, found: Iterable[Received]) -> None:
-        """What came meanwhile."""
+    def more(self, found: Sequence[Received]) -> None:
+        """What came meanwhile, or was not read before."""
+        self.is_read = len(found) < self.held.page
         for each in found:
             self.waiting.append(each)
             self.seen.append(each.number)
@@ -123,7 +124,7 @@ class Holding:
         self._dead[given.number] = why[:1000]
 
     def _returned(self, given: Given, outcome: Outcome) -> None:
-        times = self._tried.of(given.number) + 1
+        times = self._tried.failed(given.number)
         if given.number == self._suspect:
             self._blame(given, ERROR, ROLLED_BACK)
         elif outcome.kind == MODIFIED and outcome.failed:
@@ -153,7 +154,10 @@ class Holding:
         for each in messages:
             self.open -= 1
             self._back.append(each)
-            if each is blamed:
+            if each is not blamed:  # nobody may have looked at it
+                self._tried.delivered(each.number)
+            else:
+                self._tried.failed(each.number)
                 self._blame(each, failed, LOST if failed == PROCESS else ROLLED_BACK)
         self.waiting.clear()
 
@@ -197,12 +201,9 @@ class Holding:
 
     def _remember(self) -> None:
         """What was given in vain by now."""
-        counts = self._tried.counts
-        is_first = self._given and not self._back and not counts and self.held.attempt == 1
-        if self._is_all_done or is_first:
+        is_accepted = self._given and not self._back and not self._tried.counts
+        if self._is_all_done or (is_accepted and self.held.attempt == 1):
             return  # what is left of it, if anything is, was never given
-        for given in self._back:
-            counts[given.number] = counts.get(given.number, 0) + 1
         self._tries.gave_back(self.held.id, self._tried)
 
     def _end(

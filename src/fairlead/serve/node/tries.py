@@ -31,6 +31,16 @@ class Tried(Struct):
         """So often a message was given in vain. `is_new`: whether nobody else can have had it."""
         return self.counts.get(number, 0) + (0 if is_new else self.others)
 
+    def failed(self, number: int) -> int:
+        """A message was given in vain once more; how often by now."""
+        self.counts[number] = self.counts.get(number, 0) + 1
+        return self.of(number)
+
+    def delivered(self, number: int) -> None:
+        """A message comes back that may not have been looked at; it was delivered all the same."""
+        if not self.of(number):
+            self.counts[number] = 1
+
 
 class Tries:
     """Those of the groups that one server has given back."""
