@@ -224,3 +224,22 @@ def test_a_priority_raises_a_group_where_the_file_says_so(store: Store) -> None:
                 sender.send(Message(n, group_id=f"g{n}", priority=priority))
         connection.close()
     assert (bodies(store, "jobs-1"), bodies(store, "orders")) == ([2, 1, 0], [0, 1, 2])
+
+
+def test_what_waits_in_a_group_raises_it_when_something_of_it_is_done(store: Store) -> None:
+    access = Access(Serving(raised_by_priority=["jobs"]))
+    with serving(store, access=access) as served:
+        connection = served.connect()
+        sender = connection.create_sender("jobs")
+        sent = [("a", 4), ("b", 4), ("a", 0), ("a", 9), ("c", 7), ("d", 0)]
+        for group, priority in sent:
+            sender.send(Message((group, priority), group_id=group, priority=priority))
+        receiver = connection.create_receiver("jobs")  # which asks for one at a time
+        found: list[Any] = []
+        for _ in sent:
+            found.append(tuple(receiver.receive(timeout=10).body))
+            receiver.accept()
+            connection.create_sender("other", name="o").close()  # which sends what was said
+            wait_until(lambda: not store.working("jobs"))
+        assert found == [("a", 4), ("a", 0), ("a", 9), ("c", 7), ("b", 4), ("d", 0)]
+        connection.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from fairlead.errors import MessageError, StoreError, UserError
 from fairlead.serve import message as messages
@@ -42,6 +42,9 @@ from fairlead.store.queues.settlement import Settlement
 from fairlead.store.queues.taking import Claim, Held
 from fairlead.store.store import Store
 from fairlead.store.transaction import Transaction
+
+LOOKED_AT: Final = 1000
+"""So many messages of a group are looked at for the highest priority."""
 
 
 class Executor:
@@ -190,6 +193,8 @@ class _Doing:
         self._store, self._tx, self._missing = store, tx, missing
         self._batches: dict[str, list[dict[str, Any]]] = {}
         self._ends: dict[str, list[Settlement]] = {}
+        self._raised: list[tuple[str, Held, Settlement]] = []
+        """Groups that are let go of, and are to be raised by what waits in them."""
         self._reads: dict[str, list[str]] = {}
         """What the policies of clusters read of a message."""
         self._clusters: list[str] | None = None
@@ -200,10 +205,27 @@ class _Doing:
             unit.answers = [self._send(each) for each in unit.sends]
             for each in unit.ends:
                 self._ends.setdefault(each.queue, []).append(each.end)
+                if each.raised is not None:
+                    self._raised.append((each.queue, each.raised, each.end))
         for queue in sorted(self._batches):
             self._tx.send_many(queue, self._batches[queue])
+        raised = [
+            (queue, held.group, self._highest(held, end)) for queue, held, end in self._raised
+        ]
         for queue in sorted(self._ends):
             self._tx.settle(queue, self._ends[queue])
+        for queue, group, priority in raised:
+            if priority is not None:
+                self._tx.prioritise(queue, group, priority)
+
+    def _highest(self, held: Held, end: Settlement) -> int | None:
+        """The highest priority of what waits in a group behind what is done; None: nothing does."""
+        given = [each.number for each in end.given]
+        found: list[int] = []
+        while len(given) < LOOKED_AT and (more := self._tx.more(held, given)):
+            given += [each.number for each in more]
+            found += [messages.priority_in(each.envelope) for each in more if each.envelope]
+        return max(found, default=None)
 
     def _send(self, send: Send) -> object:
         if send.kind == ANY:

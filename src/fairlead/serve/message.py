@@ -289,6 +289,25 @@ def outgoing(envelope: bytes | None, body: object, facts: Facts) -> bytes:
     return _header(durable, priority, ttl, before + facts.attempt - 1) + rest
 
 
+USUAL, HIGHEST = 4, 9
+"""Of priorities over AMQP: that of a message without one, and the highest."""
+STEP: Final = 25
+"""In the store they are 0 to 225, and the default is its own, 100."""
+
+
+def priority_of(said: int | None) -> int:
+    """The store's priority for what a header says."""
+    return (USUAL if said is None else min(said, HIGHEST)) * STEP
+
+
+def priority_in(envelope: bytes) -> int:
+    """The store's priority for a message that was sent over AMQP."""
+    first = sections(envelope)[0]
+    fields = _list_of(envelope, first) if first.kind == HEADER else []
+    said = _of_header(fields)[1]
+    return priority_of(said if isinstance(said, int) else None)
+
+
 def _is_timeless(envelope: bytes) -> bool:
     """Whether it is seen at once that there is no header, or a short one without a time to live."""
     if envelope[:3] != b"\x00\x53\x70":

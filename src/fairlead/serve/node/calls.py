@@ -58,6 +58,8 @@ class Ending(Struct):
 
     queue: str
     end: Settlement
+    raised: Held | None = None
+    """The group, where its end lets go of it and what waits then is to raise it again."""
 
 
 class Unit(Struct, eq=False):

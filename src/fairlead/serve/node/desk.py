@@ -78,12 +78,16 @@ class Desk:
         ask: Callable[[Call], None],
         submit: Callable[[Unit], None],
         tries: Tries,
+        *,
+        raises: bool = False,
     ) -> None:
         """Nobody receives yet. `group`: the only one that is wanted; None: all are.
 
-        `tries`: how often the server's messages were given in vain.
+        `tries`: how often the server's messages were given in vain. `raises`: whether a message's
+        priority raises its group here.
         """
         self.queue, self._group = queue, group
+        self._raises = raises
         self._tries = tries
         self._ask, self._submit = ask, submit
         self.links: deque[ReceiverLink] = deque()
@@ -331,7 +335,7 @@ class Desk:
         if error is None:
             self._portions.found([len(held.messages) for held in found])
         for held in found:
-            self._give(Holding(self.queue, held, self._tries))
+            self._give(Holding(self.queue, held, self._tries, raises=self._raises))
         self._again = self._again or len(found) == call.most
         if error is None and not self._again:
             self._drained()

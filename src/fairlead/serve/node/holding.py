@@ -41,9 +41,10 @@ class Holding:
     does so with the whole group: until that, nothing more of it is given.
     """
 
-    def __init__(self, queue: str, held: Held, tries: Tries) -> None:
-        """As it was taken. `tries`: those of its server."""
+    def __init__(self, queue: str, held: Held, tries: Tries, *, raises: bool) -> None:
+        """As it was taken. `tries`: those of its server. `raises`: as its desk has it."""
         self.queue, self.held = queue, held
+        self._raises = raises and bool(held.group)
         self._tries = tries
         self._tried = tries.taken(held)
         self.waiting = deque(held.messages)
@@ -174,7 +175,8 @@ class Holding:
         self.over = True
         self._remember()
         if not self._back and (self._done or (self._given and self.held.group)):
-            return [Ending(self.queue, self._end(DONE, self._done, self._dead))]
+            raised = self.held if self._raises else None
+            return [Ending(self.queue, self._end(DONE, self._done, self._dead), raised)]
         ends = []
         if self._done:
             ends.append(Ending(self.queue, self._end(DONE, self._done, self._dead, keep=True)))

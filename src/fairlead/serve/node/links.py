@@ -411,7 +411,9 @@ class Links(ABC):
         if found is None:
             group = queue if queue.startswith(TEMPORARY) else None
             of = MESSAGES if group else queue
-            found = self._desks[queue] = Desk(of, group, self._ask, self._submit, self._tries)
+            found = self._desks[queue] = Desk(
+                *(of, group, self._ask, self._submit, self._tries), raises=self._raises(queue)
+            )
             found.stopped = self.stopped
         found.now = self._now
         return found

@@ -28,10 +28,6 @@ from fairlead.store.clusters.decision import StoreDecision
 
 WINDOW: Final = 1000
 """So many messages a link may have under way that are not answered yet."""
-USUAL, HIGHEST = 4, 9
-"""Of priorities over AMQP: that of a message without one, and the highest."""
-STEP: Final = 25
-"""In the store they are 0 to 225, and the default is its own, 100."""
 Said = Callable[[Incoming], "dict[str, Any] | Condition"]
 """What a message says for a policy, or why it cannot say it."""
 _ACCEPT: Final = Outcome(ACCEPTED)
@@ -105,8 +101,7 @@ class SenderLink:
         except CodecError as error:
             return Condition(INVALID, str(error))
         if self._raises_there or (self.to is None and self._raises(to)):
-            priority = USUAL if found.priority is None else min(found.priority, HIGHEST)
-            send.more["priority"] = priority * STEP
+            send.more["priority"] = messages.priority_of(found.priority)
         return self._with_answer(send, found)
 
     def _with_answer(self, send: Send, found: Incoming) -> Send | Condition:
