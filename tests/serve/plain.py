@@ -43,7 +43,12 @@ class PlainWire:
     def close(self, condition: r.Condition | None = None) -> None: ...
 
     def attach(
-        self, link: r.Link, *, properties: dict[Any, Any] | None = None, address: str = ""
+        self,
+        link: r.Link,
+        *,
+        properties: dict[Any, Any] | None = None,
+        address: str = "",
+        source: str = "",
     ) -> None:
         link.open = True
 

@@ -19,6 +19,7 @@ from fairlead.serve.node.calls import (
     Ask,
     Browse,
     Call,
+    Find,
     GoneError,
     Leave,
     Make,
@@ -34,10 +35,11 @@ from fairlead.serve.node.calls import (
     Write,
     Written,
 )
-from fairlead.serve.subscribing import Subscriptions, project, publish
+from fairlead.serve.subscribing import Subscriptions, find, project, publish
 from fairlead.serve.temporary import KEPT, Temporaries
 from fairlead.store.arguments import OWN
 from fairlead.store.clusters.decision import StoreDecision
+from fairlead.store.message import Message
 from fairlead.store.queues.settlement import Settlement
 from fairlead.store.queues.taking import Claim, Held
 from fairlead.store.store import Store
@@ -70,13 +72,22 @@ class Executor:
         if isinstance(call, Renew):
             return self._renew(call)
         if isinstance(call, Browse):
-            return store.peek(call.name, most=MOST, groups=MOST, room=call.room)
+            return self._browse(call)
         if isinstance(call, Ask):
             return store.deliveries(call.numbers)
         return self._of_link(call)
 
-    def _of_link(self, call: Resolve | Make | Remove | Project | Subscribe | Leave) -> Any:  # noqa: ANN401 - as the call says
+    def _browse(self, call: Browse) -> list[Message]:
+        try:
+            self._store.check_queue(call.name)
+        except MessageError:  # which names those that there are: they are no peer's business
+            raise GoneError(f"{call.name}: found no queue that is called so") from None
+        return self._store.peek(call.name, most=MOST, groups=MOST, room=call.room)
+
+    def _of_link(self, call: Resolve | Make | Remove | Project | Find | Subscribe | Leave) -> Any:  # noqa: ANN401 - as the call says
         """What a link is for, and what goes with it."""
+        if isinstance(call, Find):
+            return find(self._store, call.host, call.name)
         if isinstance(call, Project):
             return project(self._store, call.host)
         if isinstance(call, Subscribe):

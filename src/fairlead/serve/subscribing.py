@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from fairlead.balance.change import Change
 from fairlead.balance.message import GUARANTEED, REFUSED
-from fairlead.balance.objects import listed, repr_of
+from fairlead.balance.objects import repr_of
 from fairlead.balance.policies.smartsockets import SMARTSOCKETS
 from fairlead.balance.policies.smartsockets_objects import FAILURE
 from fairlead.errors import ChangeError, MessageError, NoDestinationError, StaleWorkError
-from fairlead.serve.node.calls import Send
+from fairlead.serve.node.calls import GoneError, Send
 from fairlead.serve.node.subjects import FAILED, GONE, WARM, Wanted
 from fairlead.store.arguments import OWN
 from fairlead.store.clusters.decision import StoreDecision
@@ -39,7 +39,7 @@ ALIVE: Final = f"{OWN}server:"
 
 
 def project(store: Store, host: str) -> str:
-    """The cluster that has a virtual host's subjects. Raises MessageError."""
+    """The cluster that has a virtual host's subjects. Raises GoneError, where it has none."""
     every = {name: store.pool(name) for name in store.clusters()}
     found = [name for name, pool in every.items() if pool.policy == SMARTSOCKETS.name]
     if host in found:
@@ -47,11 +47,22 @@ def project(store: Store, host: str) -> str:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise MessageError(
-            f"subject: found no cluster with the policy {SMARTSOCKETS.name}, allowed: with one "
-            "(fairlead serve -c FILE)"
+        raise GoneError(
+            f"subject, or topic: found no cluster with the policy {SMARTSOCKETS.name}, allowed: "
+            "with one (fairlead serve -c FILE)"
         )
-    raise MessageError(f"virtual host: found {repr_of(host)}, allowed: {listed(found)}")
+    raise GoneError(
+        f"virtual host: found {repr_of(host)}, which has no subjects, allowed: the name of a "
+        f"cluster with the policy {SMARTSOCKETS.name}"
+    )
+
+
+def find(store: Store, host: str, name: str) -> str | None:
+    """The subject to which a client of this name has subscribed at a virtual host, if it has."""
+    for each in store.pool(project(store, host)).machines:
+        if each.name == name and each.attributes["present"]:
+            return str(each.attributes["subject"])
+    return None
 
 
 class _Told(Struct):

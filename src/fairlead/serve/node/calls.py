@@ -25,7 +25,7 @@ ANY: Final = "any"
 
 
 class GoneError(MessageError):
-    """There is no such temporary queue any more."""
+    """There is nothing of that name, or not any more."""
 
 
 class Answer(Struct):
@@ -170,6 +170,17 @@ class Subscribe(Struct, eq=False):
 
     wanted: Any
     owner: Any
+    is_found: bool = False
+    """Whether it is one that was found by its name."""
+
+
+class Find(Struct, eq=False):
+    """Find a client's durable subscription. The result: its subject; None: there is none."""
+
+    host: str
+    name: str
+    """The subscriber's."""
+    owner: Any
 
 
 class Leave(Struct, eq=False):
@@ -199,6 +210,7 @@ class Browse(Struct, eq=False):
 Call = (
     Ask
     | Browse
+    | Find
     | Write
     | Take
     | More

@@ -10,8 +10,10 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.errors import MessageError
+from fairlead.serve.node.asked import TOPIC, refusal_of_asked, refusal_of_form
 from fairlead.serve.node.awaiting import Awaiting
 from fairlead.serve.node.browsing import ROOM, BrowserLink
 from fairlead.serve.node.calls import (
@@ -23,6 +25,7 @@ from fairlead.serve.node.calls import (
     TEMPORARY,
     Browse,
     Call,
+    Find,
     Make,
     Project,
     Resolve,
@@ -42,7 +45,17 @@ from fairlead.serve.node.conditions import (
 from fairlead.serve.node.desk import Desk, ReceiverLink
 from fairlead.serve.node.port import Wire
 from fairlead.serve.node.senders import Said, SenderLink
-from fairlead.serve.node.subjects import Subscribers, refusal_of, said_in, subject_in, wanted_by
+from fairlead.serve.node.subjects import (
+    PREFIX,
+    WARM,
+    Subscribers,
+    Wanted,
+    name_by,
+    refusal_of,
+    said_in,
+    subject_in,
+    wanted_by,
+)
 from fairlead.serve.node.temporary import TemporaryQueues
 from fairlead.serve.node.transactions import Coordinator
 from fairlead.serve.node.tries import Tries
@@ -53,6 +66,7 @@ from fairlead.serve.wire.records import (
     Condition,
     Flowed,
     Link,
+    near,
 )
 from fairlead.store.arguments import OWN, queue_name
 from fairlead.store.clusters.subscription import Subscription
@@ -144,6 +158,11 @@ class Links(ABC):
         """Something may have come to these queues, or to any: from elsewhere, or as it is due."""
 
     def _attached(self, peer: Peer, link: Link) -> None:
+        if TOPIC in near(link).capabilities:
+            _become_subject(link)
+        if link.sends and link.source.absent:
+            self._finds(peer, link)
+            return
         why = self._refusal(link) or self._denial(peer, link)
         if why is not None:
             peer.wire.refuse(link, why)
@@ -153,11 +172,11 @@ class Links(ABC):
             peer.wire.attach(link)
             peer.links[link.number] = Coordinator(peer.wire, link, self._submit)
             return
-        if (link.source if link.sends else link.target).dynamic:
+        if near(link).dynamic:
             self._asks(peer, link)
             self._calls.append(Make((peer, link)))
             return
-        address = link.source.address if link.sends else link.target.address
+        address = near(link).address
         subject = subject_in(address)
         if subject is not None:
             self._attached_to(peer, link, subject)
@@ -173,17 +192,24 @@ class Links(ABC):
         else:
             self._calls.append(Resolve(address, (peer, link)))
 
+    def _refusal_of_any(self) -> Condition | None:
+        return Condition(FORCED, "the server is stopping") if self.stopped else None
+
     def _refusal(self, link: Link) -> Condition | None:
-        if self.stopped:
-            return Condition(FORCED, "the server is stopping")
-        terminus = link.source if link.sends else link.target
+        if (why := self._refusal_of_any()) is not None:
+            return why
+        if (why := refusal_of_asked(link)) is not None:
+            return why
+        terminus = near(link)
         if terminus.dynamic:
             return None
         if terminus.address is None:
             return Condition(NOT_FOUND, "found no address") if link.sends else None
         if terminus.address.startswith(OWN):
-            why = f"{terminus.address}: found a queue of the server's own, allowed: any other"
-            return Condition(NOT_ALLOWED, why)
+            said = f"{terminus.address}: found a queue of the server's own, allowed: any other"
+            return Condition(NOT_ALLOWED, said)
+        if (form := refusal_of_form(terminus.address)) is not None:
+            return form
         try:
             queue_name(terminus.address)
         except MessageError as error:
@@ -211,7 +237,7 @@ class Links(ABC):
 
     def _found_out(
         self,
-        call: Browse | Resolve | Make | Project | Subscribe,
+        call: Browse | Resolve | Make | Project | Subscribe | Find,
         result: Any,  # noqa: ANN401 - as the call says
         error: Exception | None,
     ) -> None:
@@ -224,6 +250,8 @@ class Links(ABC):
             self._made(call, result, error)
         elif isinstance(call, Project):
             self._publishes(call, result, error)
+        elif isinstance(call, Find):
+            self._found(call, result, error)
         else:
             self._subscribed(call, result, error)
 
@@ -283,7 +311,7 @@ class Links(ABC):
             said=said,
             deny=deny,
             raises=self._raises,
-            awaiting=self._awaiting,
+            awaiting=None if TOPIC in link.target.capabilities else self._awaiting,
         )
         peer.links[link.number] = sender
         sender.grant()
@@ -328,8 +356,38 @@ class Links(ABC):
         if not self._answered(peer, link, error):
             return
         peer.wire.attach(link)
-        said = partial(said_in, subject=subject, server=self._server)
+        is_topic = TOPIC in link.target.capabilities
+        said = partial(said_in, subject=subject, server=self._server, is_topic=is_topic)
         self._sends(peer, link, cluster, SUBJECT, said)
+
+    def _finds(self, peer: Peer, link: Link) -> None:
+        """A link without a source: a subscription's is looked for, as JMS does to end it."""
+        why = self._refusal_of_any() or self._denial(peer, link)
+        if why is not None:
+            peer.wire.refuse(link, why)
+            return
+        self._steal(peer, link)
+        self._asks(peer, link)
+        self._calls.append(Find(peer.host, name_by(link, peer.container), (peer, link)))
+
+    def _found(self, call: Find, subject: str | None, error: Exception | None) -> None:
+        peer, link = call.owner
+        if not self._answered(peer, link, error):
+            return
+        if subject is None:
+            missing = f"found no source, and no subscription that is called {link.name[:100]!r}"
+            peer.wire.refuse(link, Condition(NOT_FOUND, missing))
+            return
+        link.source = replace(
+            link.source, address=PREFIX + subject, durable=True, expires="never", absent=False
+        )
+        why = self._denial(peer, link)
+        if why is not None:
+            peer.wire.refuse(link, why)
+            return
+        self._asks(peer, link)
+        wanted = Wanted(peer.host, subject, call.name, True, True, WARM)
+        self._calls.append(Subscribe(wanted, (peer, link), is_found=True))
 
     def _subscribed(self, call: Subscribe, found: Subscription, error: Exception | None) -> None:
         peer, link = call.owner
@@ -339,7 +397,7 @@ class Links(ABC):
             if error is None:
                 self._subscribers.left(found, link, closed=False, orderly=True)
             return
-        peer.wire.attach(link)
+        peer.wire.attach(link, source=found.subject if call.is_found else "")
         self._receives(peer, ReceiverLink(peer.wire, link, found.queue, found))
 
     def _answered(self, peer: Peer, link: Link, error: Exception | None) -> bool:
@@ -423,6 +481,18 @@ class Links(ABC):
             self._units.take(call)
         else:
             self._calls.append(call)
+
+
+def _become_subject(link: Link) -> None:
+    """What is called a topic is a subject: from here on by its address, too."""
+    terminus = near(link)
+    if terminus.address is None or terminus.dynamic or subject_in(terminus.address) is not None:
+        return
+    named = replace(terminus, address=PREFIX + terminus.address)
+    if link.sends:
+        link.source = named
+    else:
+        link.target = named
 
 
 def _key_of(peer: Peer, link: Link) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from fairlead.serve.node.calls import (
 )
 from fairlead.serve.node.conditions import (
     FORCED,
+    INVALID,
     NOT_ALLOWED,
     TOO_LARGE,
 )
@@ -40,6 +41,7 @@ from fairlead.serve.node.units import RETRY
 from fairlead.serve.rights import Rights
 from fairlead.serve.sasl import NOBODY
 from fairlead.serve.wire.records import (
+    SOLE,
     Aborted,
     Attached,
     Closed,
@@ -234,7 +236,7 @@ class Node(Links):
     def _other(self, peer: Peer, event: Event) -> None:
         if isinstance(event, Opened):
             peer.container, peer.host = event.container, event.hostname
-            why = self._rights.refusal_of_host(peer.host)
+            why = self._rights.refusal_of_host(peer.host) or self._in_use(peer, event)
             if why is None:
                 peer.wire.open()
             else:
@@ -253,6 +255,17 @@ class Node(Links):
         elif isinstance(event, TooLarge):
             why = Condition(TOO_LARGE, "the message is larger than a message may be")
             self._end_link(peer, event.link, why)
+
+    def _in_use(self, peer: Peer, opened: Opened) -> Condition | None:
+        """Why a connection cannot be the only one of its container, if it wants to be that."""
+        if SOLE not in opened.desired or not peer.container:
+            return None
+        of = peer.user, peer.host, peer.container
+        for each in self._open.values():
+            if each is not peer and (each.user, each.host, each.container) == of:
+                why = "found one that another connection of this user has, allowed: any other"
+                return Condition(INVALID, f"container-id: {why}", "container-id")
+        return None
 
     # -------- messages
 

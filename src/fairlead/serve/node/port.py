@@ -30,9 +30,18 @@ class Wire(Protocol):
         """Close the connection."""
 
     def attach(
-        self, link: Link, *, properties: dict[Any, Any] | None = None, address: str = ""
+        self,
+        link: Link,
+        *,
+        properties: dict[Any, Any] | None = None,
+        address: str = "",
+        source: str = "",
     ) -> None:
-        """Answer a link as its peer wants it; `address`: of the queue that was made for it."""
+        """Answer a link as its peer wants it, but for what is not done here.
+
+        `address`: of the queue that was made for it. `source`: its durable source, if the peer
+        asks for what it was.
+        """
 
     def refuse(self, link: Link, condition: Condition) -> None:
         """Refuse a link."""

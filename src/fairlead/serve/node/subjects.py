@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from fairlead.serve import message as messages
 from fairlead.serve.message import Incoming
+from fairlead.serve.node.asked import TOPIC
 from fairlead.serve.node.calls import Call, Leave, Unit
 from fairlead.serve.node.conditions import INVALID, NOT_FOUND, NOT_IMPLEMENTED
 from fairlead.serve.wire.records import Condition, Link
@@ -25,6 +26,7 @@ DISCONNECT_MODE: Final = "disconnect-mode"
 MODE: Final = "x-opt-fairlead-mode"
 DELIVERY: Final = "x-opt-fairlead-delivery"
 """Annotations of a message."""
+SOME: Final = "some"
 GONE: Final = "gone"
 WARM: Final = "warm"
 FAILED: Final = "failed"
@@ -47,8 +49,14 @@ def refusal_of(subject: str) -> Condition | None:
     return None
 
 
-def said_in(found: Incoming, subject: str, server: str) -> dict[str, Any] | Condition:
-    """What a message says that decides who of a subject's subscribers gets it."""
+def said_in(
+    found: Incoming, subject: str, server: str, *, is_topic: bool = False
+) -> dict[str, Any] | Condition:
+    """What a message says that decides who of a subject's subscribers gets it.
+
+    `is_topic`: whether the address was called a topic: what is durable is kept there for those
+    who are away, and its publisher does not wait for them.
+    """
     said = {"subject": subject, "server": server}
     for annotation, name in ((MODE, "mode"), (DELIVERY, "delivery")):
         value = found.annotations.get(annotation)
@@ -57,6 +65,8 @@ def said_in(found: Incoming, subject: str, server: str) -> dict[str, Any] | Cond
         if not isinstance(value, str):
             return Condition(INVALID, f"{annotation}: found {messages.plain(value)!r}")
         said[name] = str(value)
+    if is_topic and found.durable and DELIVERY not in found.annotations:
+        said["delivery"] = SOME
     return {key: value for key, value in said.items() if value}
 
 
@@ -78,7 +88,7 @@ class Wanted(Struct, frozen=True):
 def wanted_by(link: Link, subject: str, container: str, host: str) -> Wanted | Condition:
     """What a link's source and properties say."""
     properties = _properties(link)
-    name = properties.get(NAME, container)
+    name = properties.get(NAME, name_by(link, container))
     if not isinstance(name, str) or not name:
         return Condition(INVALID, f"{NAME}: found {name!r}, allowed: a text, or a container id")
     balanced = properties.get(LOAD_BALANCING, True)
@@ -88,6 +98,13 @@ def wanted_by(link: Link, subject: str, container: str, host: str) -> Wanted | C
     if mode not in WAYS:
         return Condition(INVALID, f"{DISCONNECT_MODE}: found {mode!r}, allowed: {', '.join(WAYS)}")
     return Wanted(host, subject, str(name), balanced, is_durable(link), str(mode))
+
+
+def name_by(link: Link, container: str) -> str:
+    """The subscriber's name, where no property says it: of a topic, each link is one."""
+    if TOPIC not in link.source.capabilities and not link.source.absent:
+        return container
+    return f"{container}:{link.name}"
 
 
 def _properties(link: Link) -> dict[str, Any]:

@@ -5,7 +5,7 @@ A call about a link or a delivery that has ended does nothing: the peer may have
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from fairlead.serve import codec
 from fairlead.serve.wire import records as r
@@ -15,6 +15,9 @@ from fairlead.serve.wire.known import Settings
 from fairlead.serve.wire.proton import FFI, LIB, put, set_condition
 
 __all__ = ["Connection", "Settings"]
+
+CAPABILITIES: Final = ("queue", "topic", "temporary-queue")
+"""What an address here can be: a link that calls it otherwise is refused, or is not told so."""
 
 
 class Connection(Engine):
@@ -26,21 +29,42 @@ class Connection(Engine):
         """Answer the peer's opening."""
         if self.closing:  # the engine would take it for open again
             return
-        offered = codec.symbols("ANONYMOUS-RELAY")
+        offered = codec.symbols("ANONYMOUS-RELAY", "DELAYED_DELIVERY", r.SOLE)
         put(LIB.pn_connection_offered_capabilities(self._connection), offered)
         LIB.pn_connection_open(self._connection)
         self._speak()
 
     def attach(
-        self, link: r.Link, *, properties: dict[Any, Any] | None = None, address: str = ""
+        self,
+        link: r.Link,
+        *,
+        properties: dict[Any, Any] | None = None,
+        address: str = "",
+        source: str = "",
     ) -> None:
-        """Answer a link as its peer wants it; `address`: of the queue that was made for it."""
+        """Answer a link as its peer wants it, but for what is not done here.
+
+        `address`: of the queue that was made for it. `source`: its durable source, if the peer
+        asks for what it was.
+        """
         known = self._by_number.get(link.number)
         if known is None:
             return
         pointer = known.pointer
         LIB.pn_terminus_copy(LIB.pn_link_source(pointer), LIB.pn_link_remote_source(pointer))
         LIB.pn_terminus_copy(LIB.pn_link_target(pointer), LIB.pn_link_remote_target(pointer))
+        near = LIB.pn_link_source(pointer) if link.sends else LIB.pn_link_target(pointer)
+        LIB.pn_data_clear(LIB.pn_terminus_filter(near))
+        LIB.pn_data_clear(LIB.pn_terminus_properties(near))
+        done = [each for each in r.near(link).capabilities if each in CAPABILITIES]
+        LIB.pn_data_clear(LIB.pn_terminus_capabilities(near))
+        if done:
+            put(LIB.pn_terminus_capabilities(near), codec.symbols(*done))
+        if source:
+            LIB.pn_terminus_set_type(near, LIB.PN_SOURCE)
+            LIB.pn_terminus_set_address(near, source.encode())
+            LIB.pn_terminus_set_durability(near, LIB.PN_DELIVERIES)
+            LIB.pn_terminus_set_expiry_policy(near, LIB.PN_EXPIRE_NEVER)
         if address:
             ours = LIB.pn_link_source if link.sends else LIB.pn_link_target
             LIB.pn_terminus_set_address(ours(pointer), address.encode())

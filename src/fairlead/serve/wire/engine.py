@@ -7,8 +7,9 @@ only as long as what it points to is known here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
+from fairlead.serve.codec import Symbol
 from fairlead.serve.wire import records as r
 from fairlead.serve.wire.deliveries import outcome_of
 from fairlead.serve.wire.known import (
@@ -27,11 +28,16 @@ from fairlead.serve.wire.proton import (
     NULL,
     address,
     check,
+    names_of,
+    put,
     room,
     set_condition,
     text,
     value_of,
 )
+
+FAILED: Final = "amqp:connection-establishment-failed"
+"""A property of an opening that is closed at once."""
 
 
 class Engine:
@@ -187,6 +193,11 @@ class Engine:
         if condition is not None:
             where = LIB.pn_connection_condition(self._connection)
             set_condition(where, condition.name, condition.description)
+            if condition.field:  # by which a client knows what to say of it
+                put(
+                    LIB.pn_condition_info(where), {Symbol("invalid-field"): Symbol(condition.field)}
+                )
+                put(LIB.pn_connection_properties(self._connection), {Symbol(FAILED): True})
         LIB.pn_connection_open(self._connection)
         LIB.pn_connection_close(self._connection)
         self._speak()
@@ -222,6 +233,7 @@ class Engine:
                 text(LIB.pn_connection_remote_container(connection)),
                 text(LIB.pn_connection_remote_hostname(connection)),
                 properties if isinstance(properties, dict) else {},
+                names_of(LIB.pn_connection_remote_desired_capabilities(connection)),
             )
         )
 

@@ -64,6 +64,7 @@ def terminus_of(found: Any) -> r.Terminus:  # noqa: ANN401
         copies=LIB.pn_terminus_get_distribution_mode(found) == LIB.PN_DIST_MODE_COPY,
         filter=value_of(LIB.pn_terminus_filter(found)),
         capabilities=names_of(LIB.pn_terminus_capabilities(found)),
+        absent=LIB.pn_terminus_get_type(found) == LIB.PN_UNSPECIFIED,
     )
 
 

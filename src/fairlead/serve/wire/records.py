@@ -14,6 +14,8 @@ RELEASED: Final = 0x26
 MODIFIED: Final = 0x27
 DECLARED: Final = 0x33
 TRANSACTIONAL: Final = 0x34
+SOLE: Final = "sole-connection-for-container"
+"""A capability: who wants it is to be the only connection of its container."""
 
 
 class Condition(Struct, frozen=True):
@@ -21,6 +23,8 @@ class Condition(Struct, frozen=True):
 
     name: str
     description: str = ""
+    field: str = ""
+    """Of a connection: which field of its opening is at fault."""
 
 
 class Terminus(Struct, frozen=True):
@@ -37,6 +41,8 @@ class Terminus(Struct, frozen=True):
     """Whether it is no address, but the coordinator of transactions."""
     filter: Any = None
     capabilities: tuple[str, ...] = ()
+    absent: bool = False
+    """Whether there is none: who attaches a link so wants to be told of what it was."""
 
 
 class Link(Struct, eq=False):
@@ -54,6 +60,11 @@ class Link(Struct, eq=False):
     """Whether the peer wants all of it settled as it is sent."""
     session: int
     open: bool = False
+
+
+def near(link: Link) -> Terminus:
+    """That end of a link which is here."""
+    return link.source if link.sends else link.target
 
 
 class Outcome(Struct, frozen=True):
@@ -91,6 +102,8 @@ class Opened(Struct, frozen=True):
     hostname: str
     """The virtual host that it wants."""
     properties: dict[Any, Any]
+    desired: tuple[str, ...] = ()
+    """Capabilities that it wants."""
 
 
 class Attached(Struct, frozen=True):

@@ -11,6 +11,7 @@ from typing import Final
 
 from fairlead.balance.objects import hint
 from fairlead.errors import StoreError
+from fairlead.store.arguments import OWN
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database
@@ -103,7 +104,7 @@ class Leases:
 
     def _say_missing(self, database: Database, queue: str) -> None:
         """A reader may come before the first sender; or the name is misspelt."""
-        if queue not in self._missing:
+        if queue not in self._missing and not queue.startswith(OWN):
             self._missing.add(queue)
             names = [name for (name,) in database.run("queue_names")]
             LOGGER.warning(
