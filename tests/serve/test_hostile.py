@@ -279,7 +279,7 @@ def test_who_only_looks_and_does_not_read_is_held_little(store: Store, served: S
     for n in range(9):
         head = [f"l-{n}", UInt(n), True, UByte(1), None, copies, target]
         peer.say(frame(raw.ATTACH, *head), flowing(n, 0))
-    eventually(lambda: any(each.wire.held for each in served.server.sessions))
+    eventually(lambda: any(each.wire and each.wire.held for each in served.server.sessions))
     time.sleep(0.2)
     (session_,) = served.server.sessions
     assert session_.wire is not None

@@ -175,7 +175,10 @@ class Executor:
             ]
 
     def _claim(self, call: Take) -> Claim:
-        return self._store.claim(self._lease, most=call.most, page=call.page, group=call.group)
+        found = self._store.claim(self._lease, most=call.most, page=call.page, group=call.group)
+        if not call.client:
+            return found
+        return found._replace(actor=f"{found.actor} for {call.client}".replace("\0", " "))
 
     def _missing(self, units: list[Unit]) -> set[str]:
         """Temporary queues that are not there any more, of those that something is for."""

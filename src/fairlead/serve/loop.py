@@ -99,6 +99,9 @@ class Server:
         """
         for each in self._sockets:
             each.close()
+        if self.places:
+            connected, in_hand = len(self.sessions), self.node.in_hand
+            LOGGER.info("event=stopping connections=%d in_hand=%d", connected, in_hand)
         self.node.stop()
         until = time.monotonic() + grace
         await self._settled(until)
@@ -239,7 +242,7 @@ class Server:
         """A peer has said who it is, and begins with AMQP."""
         settings = self.access.settings
         wire = Connection(settings, lambda: self._speaking.append(session), self.traffic)
-        return wire, self.node.connected(wire, user)
+        return wire, self.node.connected(wire, user, session.place)
 
     def left(self, session: Session) -> None:
         """A connection is gone."""

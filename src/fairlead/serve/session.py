@@ -205,12 +205,17 @@ class Session(asyncio.Protocol):
             self._why = why
         self._heard(lambda: wire.feed(entered.data))
 
+    @property
+    def place(self) -> str:
+        """The peer's address and port; "": it has hung up."""
+        peer = self._transport.get_extra_info("peername")
+        return f"{peer[0]}:{peer[1]}" if peer else ""
+
     def _refused(self, why: Condition) -> None:
         self._server.access.counts.refused[why.name] += 1
-        peer = self._transport.get_extra_info("peername")
         LOGGER.warning(
             "event=refused peer=%s condition=%s why=%s",
-            json.dumps(f"{peer[0]}:{peer[1]}" if peer else ""),
+            json.dumps(self.place),
             why.name,
             json.dumps(why.description),
         )

@@ -91,6 +91,8 @@ class Take(Struct, eq=False):
     """Messages of each, at most."""
     group: str | None = None
     """The one that is wanted; None: any."""
+    client: str = ""
+    """For whom; "": for one of many."""
 
     @property
     def called(self) -> str:

@@ -14,6 +14,7 @@ from fairlead.serve.node.conditions import condition_of
 from fairlead.serve.node.holding import Holding
 from fairlead.serve.node.port import Wire
 from fairlead.serve.node.portions import Portions
+from fairlead.serve.node.telling import STILL, Who, settles_nothing
 from fairlead.serve.node.tries import Tries
 from fairlead.serve.wire.records import (
     ACCEPTED,
@@ -30,6 +31,8 @@ from fairlead.store.queues.taking import Held
 
 IDLE: Final = 5.0
 """Seconds for which a link may hold a group of which it wants nothing more."""
+NAMED: Final = 3
+"""So many clients, at most, are named as those for whom something is taken."""
 _ACCEPTED: Final = Outcome(ACCEPTED)
 
 
@@ -37,9 +40,15 @@ class ReceiverLink:
     """A link on which the peer receives."""
 
     def __init__(
-        self, wire: Wire, link: Link, queue: str, subscription: Subscription | None = None
+        self,
+        wire: Wire,
+        link: Link,
+        queue: str,
+        subscription: Subscription | None = None,
+        who: Who | None = None,
     ) -> None:
-        """On one connection. `subscription`: whose queue it is, if it is one's."""
+        """On one connection. `subscription`: whose queue it is, if it is one's. `who`: a client."""
+        self.who = who or Who()
         self.wire, self.link = wire, link
         self.queue, self.subscription = queue, subscription
         self.credit = 0
@@ -55,6 +64,8 @@ class ReceiverLink:
         """By the numbers of the deliveries, in their order."""
         self.in_transaction = 0
         """The delivery that was settled last in a transaction that may not have ended yet."""
+        self.still_since: float | None = None
+        """Since when it has messages in hand and settles none; None: it has none, or is told of."""
 
     @property
     def wanted(self) -> int:
@@ -177,6 +188,7 @@ class Desk:
         if not event.settled and not event.outcome.kind:
             return
         del receiver.under_way[event.delivery]
+        receiver.still_since = self.now if receiver.under_way else None
         holding, message = found
         if holding.over:  # the group went back with a transaction
             receiver.wire.settle(event.delivery, Outcome(0))
@@ -202,6 +214,7 @@ class Desk:
     ) -> tuple[Holding | None, list[Ending]]:
         """What a transaction says of a message, for the store; `ended_with` says how that went."""
         found = receiver.under_way.pop(delivery, None)
+        receiver.still_since = self.now if receiver.under_way else None
         if found is None or found[0].over:
             return None, []
         holding, message = found
@@ -273,7 +286,9 @@ class Desk:
         self._again = False
         self._taking = True
         self._takes += 1
-        self._ask(Take(self.queue, *self._portions.next(wanted), self._group))
+        clients = {each.who.name for each in self.links if each.wanted}
+        named = " or ".join(sorted(clients)) if len(clients) <= NAMED else ""
+        self._ask(Take(self.queue, *self._portions.next(wanted), self._group, named))
 
     def coming(self) -> None:
         """Something is about to be stored, and can be taken in the same transaction."""
@@ -401,6 +416,8 @@ class Desk:
         number = receiver.wire.send(receiver.link, sections, settled=settled)
         receiver.credit -= 1
         if number:
+            if not receiver.under_way:
+                receiver.still_since = self.now
             receiver.under_way[number] = holding, given
             return
         holding.ended(given, _ACCEPTED if settled else Outcome(0))
@@ -413,6 +430,10 @@ class Desk:
         """Give back what nobody wants more of."""
         self.now = now
         for receiver in [*self.links]:
+            if receiver.still_since is not None and now - receiver.still_since >= STILL:
+                count, still = len(receiver.under_way), now - receiver.still_since
+                settles_nothing(receiver.who, self.queue, count, still)
+                receiver.still_since = None
             for holding in [*receiver.holdings.values()]:
                 since = holding.idle_since
                 if since is not None and not holding.open and now - since >= IDLE:

@@ -56,6 +56,7 @@ from fairlead.serve.node.subjects import (
     subject_in,
     wanted_by,
 )
+from fairlead.serve.node.telling import Who, link_refused, lost
 from fairlead.serve.node.temporary import TemporaryQueues
 from fairlead.serve.node.transactions import Coordinator
 from fairlead.serve.node.tries import Tries
@@ -96,6 +97,17 @@ class Peer(Struct, eq=False):
     browses: deque[Browse] = msgspec.field(default_factory=deque)
     """What its links that only look are still to be shown: it is looked for one by one."""
     looking: bool = False
+    place: str = ""
+    """Its address."""
+    refused: int = 0
+    """So many of its links were."""
+    lost: dict[str, int] = {}
+    """What it had in hand of each queue as it was lost."""
+
+    @property
+    def who(self) -> Who:
+        """As its operator is told of it."""
+        return Who(self.place, self.user, self.container, self.host)
 
 
 class Links(ABC):
@@ -165,7 +177,7 @@ class Links(ABC):
             return
         why = self._refusal(link) or self._denial(peer, link)
         if why is not None:
-            peer.wire.refuse(link, why)
+            self._refuse(peer, link, why)
             return
         self._steal(peer, link)
         if link.target.coordinates:
@@ -268,14 +280,14 @@ class Links(ABC):
         if link.sends:
             if kind == CLUSTER:
                 why = "found a cluster, allowed: a queue; messages are received from the queues"
-                wire.refuse(link, Condition(NOT_ALLOWED, why))
+                self._refuse(peer, link, Condition(NOT_ALLOWED, why))
                 return
             if call.name.startswith(TEMPORARY) and not self._temporary.is_of(peer, call.name):
                 why = f"{call.name}: found another connection's, allowed: one's own"
-                wire.refuse(link, Condition(NOT_ALLOWED, why))
+                self._refuse(peer, link, Condition(NOT_ALLOWED, why))
                 return
             wire.attach(link)
-            self._receives(peer, ReceiverLink(wire, link, call.name))
+            self._receives(peer, ReceiverLink(wire, link, call.name, who=peer.who))
             return
         wire.attach(link)
         self._sends(peer, link, call.name, kind)
@@ -335,7 +347,7 @@ class Links(ABC):
             return
         peer.wire.attach(link, address=address)
         if link.sends:
-            self._receives(peer, ReceiverLink(peer.wire, link, address))
+            self._receives(peer, ReceiverLink(peer.wire, link, address, who=peer.who))
         else:
             self._sends(peer, link, address, QUEUE)
 
@@ -343,7 +355,7 @@ class Links(ABC):
         """A link to a subject: its peer publishes to it, or subscribes."""
         wanted = refusal_of(subject) or wanted_by(link, subject, peer.container, peer.host)
         if isinstance(wanted, Condition):
-            peer.wire.refuse(link, wanted)
+            self._refuse(peer, link, wanted)
             return
         self._asks(peer, link)
         if link.sends:
@@ -364,7 +376,7 @@ class Links(ABC):
         """A link without a source: a subscription's is looked for, as JMS does to end it."""
         why = self._refusal_of_any() or self._denial(peer, link)
         if why is not None:
-            peer.wire.refuse(link, why)
+            self._refuse(peer, link, why)
             return
         self._steal(peer, link)
         self._asks(peer, link)
@@ -376,14 +388,14 @@ class Links(ABC):
             return
         if subject is None:
             missing = f"found no source, and no subscription that is called {link.name[:100]!r}"
-            peer.wire.refuse(link, Condition(NOT_FOUND, missing))
+            self._refuse(peer, link, Condition(NOT_FOUND, missing))
             return
         link.source = replace(
             link.source, address=PREFIX + subject, durable=True, expires="never", absent=False
         )
         why = self._denial(peer, link)
         if why is not None:
-            peer.wire.refuse(link, why)
+            self._refuse(peer, link, why)
             return
         self._asks(peer, link)
         wanted = Wanted(peer.host, subject, call.name, True, True, WARM)
@@ -398,7 +410,7 @@ class Links(ABC):
                 self._subscribers.left(found, link, closed=False, orderly=True)
             return
         peer.wire.attach(link, source=found.subject if call.is_found else "")
-        self._receives(peer, ReceiverLink(peer.wire, link, found.queue, found))
+        self._receives(peer, ReceiverLink(peer.wire, link, found.queue, found, peer.who))
 
     def _answered(self, peer: Peer, link: Link, error: Exception | None) -> bool:
         """Whether a link that was waiting can be attached; refuses it if not."""
@@ -408,7 +420,7 @@ class Links(ABC):
         peer.waiting.discard(link.number)
         if error is not None:
             peer.flows.pop(link.number, None)
-            peer.wire.refuse(link, condition_of(error))
+            self._refuse(peer, link, condition_of(error))
         return error is None
 
     def _detached(self, peer: Peer, link: Link, *, closed: bool, orderly: bool) -> None:
@@ -423,6 +435,9 @@ class Links(ABC):
         if isinstance(found, SenderLink):
             self._awaiting.forget(found)
         if isinstance(found, ReceiverLink):
+            if not orderly and found.under_way:
+                before = peer.lost.get(found.queue, 0)
+                peer.lost[found.queue] = before + len(found.under_way)
             self._desk(found.queue).leave(found, orderly=orderly)
             self._forget(found.queue)
             if found.subscription is not None:
@@ -451,7 +466,16 @@ class Links(ABC):
         if not desk.links and not desk.taking:
             del self._desks[queue]
 
+    def _refuse(self, peer: Peer, link: Link, why: Condition) -> None:
+        peer.wire.refuse(link, why)
+        self._tell_refused(peer, link, why)
+
+    def _tell_refused(self, peer: Peer, link: Link, why: Condition) -> None:
+        link_refused(peer.who, link, why, peer.refused)
+        peer.refused += 1
+
     def _end_link(self, peer: Peer, link: Link, why: Condition) -> None:
+        self._tell_refused(peer, link, why)
         if link.open:
             peer.wire.detach(link, why)
         else:
@@ -463,6 +487,9 @@ class Links(ABC):
         for each in [*peer.links.values()]:
             self._detached(peer, each.link, closed=False, orderly=orderly)
         self._open.pop(id(peer), None)
+        if peer.lost:
+            lost(peer.who, peer.lost)
+            peer.lost = {}
 
     def _desk(self, queue: str) -> Desk:
         found = self._desks.get(queue)

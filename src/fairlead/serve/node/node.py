@@ -36,6 +36,7 @@ from fairlead.serve.node.ledger import UNKNOWN, Ledger, Settled
 from fairlead.serve.node.links import LEASE, LINKS, Links, Peer
 from fairlead.serve.node.port import Wire
 from fairlead.serve.node.senders import SenderLink
+from fairlead.serve.node.telling import host_refused
 from fairlead.serve.node.transactions import Coordinator
 from fairlead.serve.node.units import RETRY
 from fairlead.serve.rights import Rights
@@ -81,9 +82,9 @@ class Node(Links):
 
     # -------- what happens
 
-    def connected(self, wire: Wire, user: str = NOBODY) -> Peer:
-        """Somebody has connected, and said who it is."""
-        peer = Peer(wire, "", "", user, {}, set(), {})
+    def connected(self, wire: Wire, user: str = NOBODY, place: str = "") -> Peer:
+        """Somebody has connected from an address, and said who it is."""
+        peer = Peer(wire, user=user, place=place)
         self._open[id(peer)] = peer
         return peer
 
@@ -206,6 +207,11 @@ class Node(Links):
         )
 
     @property
+    def in_hand(self) -> int:
+        """So many messages are under way to receivers."""
+        return sum(each.open for desk in self._desks.values() for each in desk.holdings)
+
+    @property
     def awaited(self) -> int:
         """So many guaranteed messages are not acknowledged yet, and their publishers are here."""
         return len(self._awaiting)
@@ -240,6 +246,7 @@ class Node(Links):
             if why is None:
                 peer.wire.open()
             else:
+                host_refused(peer.who, why)
                 peer.wire.close(why)
         elif isinstance(event, Attached):
             self._attached(peer, event.link)

@@ -1,0 +1,136 @@
+"""What an operator is told of clients, and by which names."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from proton import ProtonException
+from proton.reactor import Container
+from proton.utils import BlockingConnection, LinkDetached
+
+from fairlead import Store
+from fairlead.config.serving import Right, Serving
+from fairlead.serve.access import Access
+from fairlead.serve.node import desk
+from tests.serve.serving import Served, serving, wait_until
+from tests.stores import made_url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    with Store.open(made_url(request.param)) as found:
+        yield found
+
+
+ACCESS = Serving(
+    hosts=["shop"], rights=[Right(user="*", host="*", address="jobs", may=["send", "take"])]
+)
+
+
+@pytest.fixture
+def served(store: Store, caplog: pytest.LogCaptureFixture) -> Iterator[Served]:
+    caplog.set_level(logging.INFO, "fairlead.serve")
+    with serving(store, access=Access(ACCESS)) as found:
+        yield found
+
+
+def named(served: Served, host: str = "shop") -> Any:
+    box = Container()
+    box.container_id = "the-client"
+    return BlockingConnection(
+        served.url, 20, container=box, allowed_mechs="ANONYMOUS", virtual_host=host
+    )
+
+
+def lines(caplog: pytest.LogCaptureFixture, event: str) -> list[str]:
+    return [each for each in caplog.messages if each.startswith(f"event={event} ")]
+
+
+def test_a_lost_connection_is_told_with_what_it_had(
+    store: Store, served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    for n in range(3):
+        store.send("jobs", n)
+    connection = named(served)
+    receiver = connection.create_receiver("jobs", credit=3)
+    for _ in range(3):
+        receiver.receive(timeout=10)
+    served.hang_up()
+    with suppress(ProtonException):
+        connection.wait(lambda: connection.disconnected, timeout=5)
+    wait_until(lambda: bool(lines(caplog, "lost")))
+    (line,) = lines(caplog, "lost")
+    assert 'peer="127.0.0.1:' in line
+    assert 'user="anonymous" container="the-client" host="shop" in_hand=3 queues="jobs: 3"' in line
+    connection = named(served)
+    connection.create_receiver("jobs", credit=1).receive(timeout=10)
+    connection.close()
+    wait_until(lambda: not served.server.sessions)
+    assert len(lines(caplog, "lost")) == 1
+
+
+def test_a_link_and_a_virtual_host_that_are_refused_are_told(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = named(served)
+    with pytest.raises(LinkDetached):
+        connection.create_sender("secret")
+    connection.close()
+    (line,) = lines(caplog, "link-refused")
+    assert 'container="the-client"' in line
+    assert 'address="secret" as=sender condition=amqp:unauthorized-access' in line
+    with pytest.raises(ProtonException):
+        named(served, "elsewhere")
+    (line,) = lines(caplog, "open-refused")
+    assert 'container="the-client" host="elsewhere" condition=amqp:not-found' in line
+
+
+def test_of_one_connection_not_more_than_some_refused_links_are_told(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = named(served)
+    for n in range(25):
+        with pytest.raises(LinkDetached):
+            connection.create_sender("secret", name=f"s{n}")
+    connection.close()
+    told = lines(caplog, "link-refused")
+    assert len(told) == 20
+    assert told[-1].endswith("(more of this connection are not told)")
+
+
+def test_who_settles_nothing_is_told(
+    store: Store, served: Served, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk, "STILL", 0.0)
+    for n in range(3):
+        store.send("jobs", n)
+    connection = named(served)
+    connection.create_receiver("jobs", credit=2).receive(timeout=10)
+    wait_until(lambda: bool(lines(caplog, "settles-nothing")))
+    assert 'container="the-client"' in lines(caplog, "settles-nothing")[0]
+    assert 'queue="jobs" in_hand=' in lines(caplog, "settles-nothing")[0]
+    connection.close()
+
+
+def test_the_journal_names_the_client_for_whom_work_was_taken(store: Store, served: Served) -> None:
+    store.send("jobs", "x")
+    connection = named(served)
+    connection.create_receiver("jobs", credit=1).receive(timeout=10)
+    found = [each.actor for each in store.journal() if each.kind == "taken"]
+    assert [each.endswith(" for the-client") for each in found] == [True]
+    connection.close()
+
+
+def test_the_end_tells_how_many_were_connected(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "fairlead.serve")
+    store.send("jobs", "x")
+    with serving(store) as served:
+        connection = served.connect()
+        connection.create_receiver("jobs", credit=1).receive(timeout=10)
+    assert lines(caplog, "stopping") == ["event=stopping connections=1 in_hand=1"]
