@@ -47,16 +47,16 @@ class Tries:
 
     def __init__(self) -> None:
         """Nothing is known yet."""
-        self._groups: dict[int, Tried] = {}
+        self._groups: dict[int, tuple[Tried, int]] = {}
+        """Each with how much it counts for."""
         self._size = 0
 
     def taken(self, held: Held) -> Tried:
         """What is known of a group that was just taken."""
         back = held.attempt - 1
-        known = self._groups.pop(held.id, None)
+        known = self._forget(held.id)
         if known is None:
             return Tried(back, back, {})
-        self._size -= len(known.counts) + 1
         others = back  # somebody else has accepted something meanwhile, and it was counted anew
         if back >= known.before:
             others = known.others + max(back - known.before - 1, 0)
@@ -64,8 +64,14 @@ class Tries:
 
     def gave_back(self, group: int, known: Tried) -> None:
         """A group goes back, or what is left of it."""
-        self._groups[group] = known
-        self._size += len(known.counts) + 1
+        self._forget(group)  # what was settled in a transaction that failed goes back twice
+        size = len(known.counts) + 1
+        self._groups[group] = known, size
+        self._size += size
         while self._size > MOST:
-            first = next(iter(self._groups))
-            self._size -= len(self._groups.pop(first).counts) + 1
+            self._forget(next(iter(self._groups)))
+
+    def _forget(self, group: int) -> Tried | None:
+        known, size = self._groups.pop(group, (None, 0))
+        self._size -= size
+        return known
