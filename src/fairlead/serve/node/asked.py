@@ -34,7 +34,7 @@ def refusal_of_asked(link: Link) -> Condition | None:
     filters = link.source.filter if link.sends else None
     for name, value in filters.items() if isinstance(filters, dict) else ():
         descriptor: Any = value.descriptor if isinstance(value, Described) else name
-        what = FILTERS.get(descriptor)
+        what = FILTERS.get(descriptor) if isinstance(descriptor, str | int) else None
         if what is not None:
             why = f"filter {str(name)[:100]}: found {what}, allowed: none; all messages are given"
             return Condition(NOT_IMPLEMENTED, why)

@@ -10,6 +10,7 @@ from fairlead.balance.message import GUARANTEED
 from fairlead.serve import message as messages
 from fairlead.serve.codec import CodecError
 from fairlead.serve.message import Incoming
+from fairlead.serve.node.asked import refusal_of_form
 from fairlead.serve.node.awaiting import Awaiting
 from fairlead.serve.node.calls import ANY, CLUSTER, QUEUE, Answer, Send, Unit
 from fairlead.serve.node.conditions import DECODE, INVALID, NOT_IMPLEMENTED, condition_of
@@ -28,6 +29,10 @@ from fairlead.store.clusters.decision import StoreDecision
 
 WINDOW: Final = 1000
 """So many messages a link may have under way that are not answered yet."""
+KIND: Final = "x-opt-jms-dest"
+"""An annotation: what the address is to which a client of JMS sends."""
+TOPICS: Final = (1, 3)
+"""A topic, and a temporary one."""
 Said = Callable[[Incoming], "dict[str, Any] | Condition"]
 """What a message says for a policy, or why it cannot say it."""
 _ACCEPT: Final = Outcome(ACCEPTED)
@@ -89,9 +94,10 @@ class SenderLink:
         to = self.to if self.to is not None else found.properties.get("to")
         if not isinstance(to, str) or not to:
             return Condition(INVALID, "to: found no address, allowed: a queue or cluster")
-        if self.to is None and to.startswith(PREFIX):
-            return Condition(NOT_IMPLEMENTED, f"to: found {to!r}, allowed: the name of a queue")
-        if self.to is None and (why := self._deny(to)) is not None:
+        if (
+            self.to is None
+            and (why := self._refusal_of_to(to, found) or self._deny(to)) is not None
+        ):
             return why
         said = {} if self.kind == QUEUE else self._said(found)
         if isinstance(said, Condition):
@@ -103,6 +109,15 @@ class SenderLink:
         if self._raises_there or (self.to is None and self._raises(to)):
             send.more["priority"] = messages.priority_of(found.priority)
         return self._with_answer(send, found)
+
+    def _refusal_of_to(self, to: str, found: Incoming) -> Condition | None:
+        """Why a message cannot go where it says: its link said nothing of that."""
+        if to.startswith(PREFIX):
+            return Condition(NOT_IMPLEMENTED, f"to: found {to!r}, allowed: the name of a queue")
+        if found.annotations.get(KIND) in TOPICS:
+            why = f"to: found a topic, {to!r}, allowed: a queue, or a link at the topic"
+            return Condition(NOT_IMPLEMENTED, why)
+        return refusal_of_form(to)
 
     def _with_answer(self, send: Send, found: Incoming) -> Send | Condition:
         """The same, with where to say its destination, if it asks for that."""
