@@ -178,3 +178,29 @@ def test_a_client_that_only_leaves_with_what_it_has_not_looked_at_blames_nothing
         connection.close()
     wait_until(lambda: store.queues()[0].ready == 3)
     assert dead(store) == []
+
+
+def test_what_failed_before_is_no_failure_of_the_next_of_its_group(
+    store: Store, served: Served
+) -> None:
+    store.set_limits("jobs", max_failures=3)
+    for body in ("first", "second"):
+        store.send("jobs", body, group="kim")
+
+    def failed(*bodies: str, accept: int = 0) -> None:
+        connection = served.connect()
+        receiver = connection.create_receiver("jobs", credit=10)
+        assert [*taken(receiver, len(bodies))] == [*bodies]
+        for _ in range(accept):
+            receiver.accept()
+        connection.create_sender("other").close()  # which sends what was said
+        lost(served, connection)
+        wait_until(lambda: store.queues()[0].working == 0)
+
+    for _ in range(2):
+        failed("first", "second")
+    failed("first", "second", accept=1)  # and the second fails
+    failed("second")
+    assert dead(store) == []
+    failed("second")
+    assert dead(store) == [("second", "its receiver is gone")]

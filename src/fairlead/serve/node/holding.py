@@ -69,6 +69,8 @@ class Holding:
         self._suspect: int | None = None
         """The number of a message with which a transaction was rolled back."""
         self._blamed: list[Given] = []
+        self._first_done: int | None = None
+        """The lowest number of a message of it that is done."""
         self._failed = ""
         self._reason = ""
         self._delay: int | None = None
@@ -118,6 +120,7 @@ class Holding:
 
     def _is_done(self, given: Given) -> None:
         self._done.append(given)
+        self._first_done = min(self._first_done or given.number, given.number)
         self._tried.counts.pop(given.number, None)
 
     def _bury(self, given: Given, why: str) -> None:
@@ -182,6 +185,8 @@ class Holding:
             ends.append(Ending(self.queue, self._end(DONE, self._done, self._dead, keep=True)))
         back = self._end(RELEASE, self._blamed, {})
         back.reason, back.failed, back.delay = self._reason, self._failed, self._delay
+        first = min((each.number for each in self._blamed), default=0)
+        back.moved = self._first_done is not None and self._first_done < first
         ends.append(Ending(self.queue, back))
         return ends
 

@@ -131,7 +131,9 @@ def _ending(end: Settlement, actor: str) -> dict[str, object]:
 
 def is_for_one(end: Settlement) -> bool:
     """Whether `settle_one` can do it: all that was given ends alike."""
-    return not (end.done or end.keep or end.redelivers) and not (end.kind == ACCEPTED and end.dead)
+    return not (end.done or end.keep or end.moved or end.redelivers) and not (
+        end.kind == ACCEPTED and end.dead
+    )
 
 
 def _held(rows: Sequence[Row], claim: Claim, now: float) -> Held:

@@ -46,6 +46,8 @@ class Settlement(Struct):
     """Whether only one conversation of the group was read: the rest keeps the group's place."""
     keep: bool = False
     """Whether the group stays with its reader: what was given is done, and he goes on."""
+    moved: bool = False
+    """Whether what was before the rest is done: then the failures in a row are counted anew."""
     redelivers: bool = False
     """Whether what is left may have been given before: then its attempts are counted on."""
 

@@ -142,7 +142,7 @@ def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: L
     for said in ends:
         end, row = said, fenced[said.id]
         entry = raises.get(end.id, NO_ENTRY)
-        before = 0 if end.done else row.failures
+        before = 0 if end.done or end.moved else row.failures
         failure = counted(database, queue, end.failed, before, end.group, end.reason, log)
         released = end.kind == RELEASE and not failure.is_last
         if end.failed and not end.given and not released:
