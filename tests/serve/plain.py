@@ -49,6 +49,7 @@ class PlainWire:
         properties: dict[Any, Any] | None = None,
         address: str = "",
         source: str = "",
+        filters: dict[Any, Any] | None = None,
     ) -> None:
         link.open = True
 

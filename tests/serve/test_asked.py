@@ -85,26 +85,44 @@ def left(receiver: Any) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("more", [[], [Copy()]])
-def test_a_selector_and_no_local_are_refused_by_their_names(
-    store: Store, served: Served, more: list[Any]
-) -> None:
+NO_LOCAL = {symbol("no-local"): Described(symbol("apache.org:no-local-filter:list"), [])}
+
+
+def test_a_selector_and_no_local_are_refused_by_their_names(store: Store, served: Served) -> None:
     store.send("orders", "blue")
     connection = served.connect()
-    asked = {
-        "selector": Selector("colour = 'red'"),
-        "no-local": Filter({symbol("x"): Described(symbol("apache.org:no-local-filter:list"), [])}),
-    }
-    for what, each in asked.items():
-        options = [each, *more]
-        name, why = refused(
-            lambda what=what, options=options: connection.create_receiver(
-                "orders", name=what, options=options
+    red, broken = Selector("colour = 'red'"), Selector("colour =")
+    for n, (options, name, what) in enumerate(
+        [
+            ([red], "amqp:not-implemented", "selector"),
+            ([Filter(NO_LOCAL)], "amqp:not-implemented", "no-local"),
+            ([Filter(NO_LOCAL), Copy()], "amqp:not-implemented", "no-local"),
+            ([broken, Copy()], "amqp:invalid-field", "found the end"),
+        ]
+    ):
+        found, why = refused(
+            lambda n=n, options=options: connection.create_receiver(
+                "orders", name=f"r{n}", options=options
             )
         )
-        assert name == "amqp:not-implemented"
-        assert what in why
+        assert (found, what in why) == (name, True)
     assert store.queues()[0].ready == 1
+    connection.close()
+
+
+def test_who_browses_with_a_selector_sees_what_it_wants(store: Store, served: Served) -> None:
+    connection = served.connect()
+    sender = connection.create_sender("orders")
+    for n in range(4):
+        colour = "blue" if n % 2 else "red"
+        sender.send(Message(n, properties={"colour": colour}, priority=n))
+    store.send("orders", "of Python")
+    receiver = connection.create_receiver(
+        "orders", credit=10, options=[Selector("colour = 'red' AND JMSPriority > 1"), Copy()]
+    )
+    assert receiver.link.remote_source.filter.next() is not None
+    assert left(receiver) == [2]
+    assert store.queues()[0].ready == 5
     connection.close()
 
 

@@ -35,6 +35,7 @@ from fairlead.serve.node.calls import (
     Write,
     Written,
 )
+from fairlead.serve.selector import facts_of
 from fairlead.serve.subscribing import Subscriptions, find, project, publish
 from fairlead.serve.temporary import KEPT, Temporaries
 from fairlead.store.arguments import OWN
@@ -82,7 +83,9 @@ class Executor:
             self._store.check_queue(call.name)
         except MessageError:  # which names those that there are: they are no peer's business
             raise GoneError(f"{call.name}: found no queue that is called so") from None
-        return self._store.peek(call.name, most=MOST, groups=MOST, room=call.room)
+        found = self._store.peek(call.name, most=MOST, groups=MOST, room=call.room)
+        wanted = call.wanted
+        return found if wanted is None else [each for each in found if wanted(facts_of(each))]
 
     def _of_link(self, call: Resolve | Make | Remove | Project | Find | Subscribe | Leave) -> Any:  # noqa: ANN401 - as the call says
         """What a link is for, and what goes with it."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from fairlead.serve.codec import Described
-from fairlead.serve.node.conditions import NOT_FOUND, NOT_IMPLEMENTED
+from fairlead.serve.node.conditions import INVALID, NOT_FOUND, NOT_IMPLEMENTED
+from fairlead.serve.selector import SelectorError, selector
 from fairlead.serve.wire.records import Condition, Link, near
 
+SUBJECT: Final = "subject:"
 TOPIC: Final = "topic"
 """The capability of an address that is a subject."""
 TEMPORARY_TOPIC: Final = "temporary-topic"
+SELECTOR: Final = "a selector"
 FILTERS: Final[dict[object, str]] = {
-    "apache.org:selector-filter:string": "a selector",
-    0x0000468C00000004: "a selector",
+    "apache.org:selector-filter:string": SELECTOR,
+    0x0000468C00000004: SELECTOR,
     "apache.org:no-local-filter:list": "no-local",
     0x0000468C00000003: "no-local",
 }
@@ -31,14 +35,42 @@ def refusal_of_asked(link: Link) -> Condition | None:
     if terminus.dynamic and TEMPORARY_TOPIC in terminus.capabilities:
         why = f"capability: found {TEMPORARY_TOPIC}, allowed: a temporary queue, or a subject"
         return Condition(NOT_IMPLEMENTED, why)
+    for name, what, value in _filters(link):
+        said = f"filter {name[:100]}: found {what}"
+        if what != SELECTOR:
+            return Condition(NOT_IMPLEMENTED, f"{said}, allowed: none")
+        if not link.source.copies or (link.source.address or "").startswith(SUBJECT):
+            why = f"{said}, allowed: one on a link that only looks (distribution-mode copy)"
+            return Condition(NOT_IMPLEMENTED, why)
+        try:
+            selector(str(value))
+        except SelectorError as error:
+            return Condition(INVALID, f"{said}: {error}")
+    return None
+
+
+def _filters(link: Link) -> Iterator[tuple[str, str, Any]]:
+    """The filters of a link that are known: name, which it is, and its value."""
     filters = link.source.filter if link.sends else None
     for name, value in filters.items() if isinstance(filters, dict) else ():
-        descriptor: Any = value.descriptor if isinstance(value, Described) else name
+        is_described = isinstance(value, Described)
+        descriptor: Any = value.descriptor if is_described else name
         what = FILTERS.get(descriptor) if isinstance(descriptor, str | int) else None
         if what is not None:
-            why = f"filter {str(name)[:100]}: found {what}, allowed: none; all messages are given"
-            return Condition(NOT_IMPLEMENTED, why)
-    return None
+            yield str(name), what, value.value if is_described else value
+
+
+def wanted_of(link: Link) -> Callable[[Mapping[str, Any]], bool] | None:
+    """Which messages a link wants, by what selectors know of them; None: all."""
+    found = [selector(str(value)) for _, what, value in _filters(link) if what == SELECTOR]
+    return (lambda facts: all(each(facts) for each in found)) if found else None
+
+
+def done_of(link: Link) -> dict[Any, Any]:
+    """The filters of a link that only looks which are done: selectors."""
+    names = {name for name, what, _ in _filters(link) if what == SELECTOR}
+    filters = link.source.filter if isinstance(link.source.filter, dict) else {}
+    return {name: value for name, value in filters.items() if str(name) in names}
 
 
 def refusal_of_form(address: str) -> Condition | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -207,6 +207,8 @@ class Browse(Struct, eq=False):
     owner: Any
     room: int = 0
     """Bytes, about, after which no more are looked for."""
+    wanted: Callable[[Mapping[str, Any]], bool] | None = None
+    """Which are wanted of these, by what selectors know of them; None: all."""
 
 
 Call = (

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.errors import MessageError
-from fairlead.serve.node.asked import TOPIC, refusal_of_asked, refusal_of_form
+from fairlead.serve.node.asked import TOPIC, done_of, refusal_of_asked, refusal_of_form, wanted_of
 from fairlead.serve.node.awaiting import Awaiting
 from fairlead.serve.node.browsing import ROOM, BrowserLink
 from fairlead.serve.node.calls import (
@@ -199,7 +199,7 @@ class Links(ABC):
             return
         self._asks(peer, link)
         if link.sends and link.source.copies:
-            peer.browses.append(Browse(address, (peer, link)))
+            peer.browses.append(Browse(address, (peer, link), wanted=wanted_of(link)))
             self._browse_next(peer)
         else:
             self._calls.append(Resolve(address, (peer, link)))
@@ -298,7 +298,7 @@ class Links(ABC):
         if not self._answered(peer, link, error):
             self._browse_next(peer)
             return
-        peer.wire.attach(link)
+        peer.wire.attach(link, filters=done_of(link))
         browser = peer.links[link.number] = BrowserLink(peer.wire, link, found)
         if (flowed := peer.flows.pop(link.number, None)) is not None:
             browser.flow(flowed.credit, drain=flowed.drain, now=self._now)

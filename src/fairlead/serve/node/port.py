@@ -36,11 +36,12 @@ class Wire(Protocol):
         properties: dict[Any, Any] | None = None,
         address: str = "",
         source: str = "",
+        filters: dict[Any, Any] | None = None,
     ) -> None:
         """Answer a link as its peer wants it, but for what is not done here.
 
         `address`: of the queue that was made for it. `source`: its durable source, if the peer
-        asks for what it was.
+        asks for what it was. `filters`: those of the peer's that are done.
         """
 
     def refuse(self, link: Link, condition: Condition) -> None:

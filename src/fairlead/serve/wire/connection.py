@@ -41,11 +41,12 @@ class Connection(Engine):
         properties: dict[Any, Any] | None = None,
         address: str = "",
         source: str = "",
+        filters: dict[Any, Any] | None = None,
     ) -> None:
         """Answer a link as its peer wants it, but for what is not done here.
 
         `address`: of the queue that was made for it. `source`: its durable source, if the peer
-        asks for what it was.
+        asks for what it was. `filters`: those of the peer's that are done.
         """
         known = self._by_number.get(link.number)
         if known is None:
@@ -55,6 +56,8 @@ class Connection(Engine):
         LIB.pn_terminus_copy(LIB.pn_link_target(pointer), LIB.pn_link_remote_target(pointer))
         near = LIB.pn_link_source(pointer) if link.sends else LIB.pn_link_target(pointer)
         LIB.pn_data_clear(LIB.pn_terminus_filter(near))
+        if filters:
+            put(LIB.pn_terminus_filter(near), filters)
         LIB.pn_data_clear(LIB.pn_terminus_properties(near))
         done = [each for each in r.near(link).capabilities if each in CAPABILITIES]
         LIB.pn_data_clear(LIB.pn_terminus_capabilities(near))
