@@ -145,7 +145,7 @@ BEGIN
       WHERE i.id > (SELECT n.last_value FROM fairlead.numbers n)) THEN
     PERFORM fairlead._refuse('number: found one that was not drawn, allowed: NULL, or one that was');
   ELSIF p_time > (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 1000000
-      AND NOT EXISTS (SELECT 1 FROM (SELECT j.time FROM fairlead.journal j ORDER BY j.id DESC LIMIT 1000) l
+      AND NOT EXISTS (SELECT 1 FROM (SELECT j.time FROM fairlead.journal j ORDER BY j.id DESC LIMIT 100) l
         WHERE l.time BETWEEN p_time AND (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 3600000000)
       AND NOT pg_has_role(session_user,
         (SELECT n.nspowner FROM pg_namespace n WHERE n.nspname = 'fairlead'), 'USAGE') THEN
