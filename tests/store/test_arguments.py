@@ -28,7 +28,7 @@ NO_TIME: Final = ("-1 second", "178000000 years", "infinity", "-infinity")
 NO_COUNT: Final = (None, 0, -1, -(2**31))
 REFUSED: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys(("send.queue", "prioritise.queue"), (None, "", LONG)),
-    "take.queue": (None, ""),
+    "take.queue": (None, "", LONG),
     **dict.fromkeys(
         ("publish.cluster", "next_destination.cluster", "change.cluster", "reset.cluster"),
         (None, "", LONG),
@@ -137,8 +137,8 @@ def test_every_argument_works_or_is_refused_in_one_line(server: Any) -> None:
             tried.add(f"{function}.{name}")
             usual = [
                 f'"{each}" => {USUAL[each].format(**ours)}::{type_}'
-                for each, type_ in list(zip(names, types, strict=True))[:required]
-                if each != name
+                for place, (each, type_) in enumerate(zip(names, types, strict=True))
+                if (place < required or each == "given") and each != name
             ]
             parts = ", ".join([*usual, f'"{name}" => %s::{kind}'])
             for value in HOSTILE[kind]:
