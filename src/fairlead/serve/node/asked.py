@@ -24,7 +24,15 @@ FILTERS: Final[dict[object, str]] = {
 """Descriptors of filters without which a receiver would get what it does not want."""
 ELSEWHERE: Final = ("/queues/", "/queue/", "/amq/queue/", "queue://")
 """So the addresses of queues begin at brokers where an address is not only a name."""
-NO_QUEUES: Final = ("/exchanges/", "/exchange/", "/topics/", "/topic/", "topic://", "$")
+NO_QUEUES: Final = (
+    "/exchanges/",
+    "/exchange/",
+    "/topics/",
+    "/topic/",
+    "topic://",
+    "$cbs",
+    "$management",
+)
 """So addresses begin there that are no queue's."""
 DEAD_LETTERS: Final = ("/$DeadLetterQueue", "/$deadletterqueue")
 
