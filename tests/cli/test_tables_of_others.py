@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,45 @@ def dispatched(name: str, engine: str, *more: str) -> list[dict[str, Any]]:
     assert run([*given, "--format", "json", "--engine", engine, *kind, *more]) == 0
     files = sorted(Path(engine, "decisions").glob("*.json"))
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+FAR = [-62_135_596_800_000_000, 1_772_442_000_123_456, 253_402_300_800_000_000, None]
+"""The year 1, a moment of 2026, the year 10000, none."""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("file_format", ["csv", "json", "parquet"])
+def test_carried_columns_are_written_alike(file_format: str, spark: object) -> None:
+    carried = {
+        "at": pa.array(FAR, pa.timestamp("us", "UTC")),
+        "tiny": pa.array(
+            [Decimal("1E-10"), Decimal("1.5"), Decimal(0), None], pa.decimal128(20, 10)
+        ),
+        "single": pa.array([0.1, 1e10, 1e-5, None], pa.float32()),
+        "double": [0.1, 1e10, 1e-5, None],
+        "day": pa.array([0, 20_000, None, None], pa.date32()),
+        "whole": pa.array([1, -1, None, 2], pa.int16()),
+    }
+    pq.write_table(
+        pa.table({"id": ["a", "b", "c", "d"], "time": [1, 2, 3, 4], **carried}), "t.parquet"
+    )
+    found = []
+    for engine in ("memory", "spark"):
+        given = ["dispatch", "t.parquet", "-c", "pool.toml", "-o", engine, "--no-report"]
+        assert run([*given, "--format", file_format, "--engine", engine]) == 0
+        files = Path(engine, "decisions").glob(f"*.{file_format}")
+        if file_format == "parquet":
+            read = [pq.ParquetFile(file) for file in files if pq.read_metadata(file).num_rows]
+            schemas = [(c.name, c.physical_type) for each in read for c in each.schema]
+            rows = pa.concat_tables(each.read() for each in read).sort_by("id")
+            found.append(
+                (sorted(set(schemas)), [str(rows[name].cast(pa.string())) for name in carried])
+            )
+        else:
+            lines = {line for each in files for line in each.read_text().splitlines()}
+            read_ = json.loads if file_format == "json" else str
+            found.append([read_(line) for line in sorted(lines)])
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("name", READ)

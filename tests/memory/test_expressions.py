@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from fairlead.errors import UserError
 from fairlead.memory.columns import mapped
 
+TIME = pa.timestamp("us", "UTC")
 TABLE = pa.table(
     {
         "s": ["12", " 7.5 ", "x", None, "", "-3e2", "2023-11-16 18:17:03.97", "NA"],
@@ -22,6 +23,21 @@ TABLE = pa.table(
         "b": [True, False, None, True, False, True, None, False],
         "m": pa.array([Decimal("1.50"), None, *[Decimal("-2.25")] * 6], pa.decimal128(10, 2)),
         "w": pa.array([datetime(2023, 1, 2, 3, 4, 5, 600000, UTC)] * 8, pa.timestamp("us", "UTC")),
+        "v": pa.array([None, *[datetime(1969, 12, 31, 23, 59, 58, 500000, UTC)] * 7], TIME),
+        "late": pa.array([datetime(9999, 12, 31, tzinfo=UTC), None] * 4, TIME),
+        "n": [math.nan, -0.0, 1e30, math.inf, -math.inf, None, 1.5, -2.0],
+        "ns": pa.array([1772442003123456789, -(2**63), 2**63 - 1, 2**53 + 1, 5, None, 0, -1]),
+        "e": pa.array([None, "x", None, "", None, None, "y", None], pa.string()),
+        "month": [
+            "2026-11",
+            "2026-13",
+            "2026",
+            "2026-1",
+            " 2026-07 ",
+            "202",
+            "\uff11\uff12",
+            "1e3",
+        ],
     }
 )
 EXPRESSIONS = [
@@ -42,14 +58,28 @@ EXPRESSIONS = [
     r"regexp_extract(t, '(\\w)b', 1)", r"regexp_extract(s, r'^(\d+)-(\d+)', 2)",
     "try_to_timestamp('16/Nov/2023:18:17:03 +0100', 'dd/MMM/yyyy:HH:mm:ss Z')",
     "double(s)", "string(d)", "int(s)", "2 * (i + 1) - -3",
+    "concat_ws('-', e, nullif(t, t))", "concat_ws('-', e, s, t)", "concat_ws(e, s, t)", "ns / 1e9",
+    "if(ns > 0.5D, 1, 0)", "coalesce(d, ns)", "double(ns)", "boolean(ns)", "least(w, v)",
+    "greatest(w, v, late)", "greatest(n, 1.0D)", "least(n, 1.0D)", "greatest(m, 1.0)",
+    "least(t, s)",
+    "double(late)", "bigint(late)", "int(late)", "int(v)", "bigint(v)", "double(v)",
+    "n > 2", "n = n", "n <= 0", "n < 0.0D", "n <=> 0.0D", "n != 1.5", "d >= n", "n > 1e300D",
+    "string(m * 0.00000001)", "concat(m * 0.000001, s)",
+    "timestamp(n)", "timestamp(month)", "bigint(month)", "int(month)", "double(month)",
 ]  # fmt: skip
+
+
+def values_of(column: pa.ChunkedArray) -> list[Any]:
+    """Times as microseconds, for Python has none after the year 9999."""
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    found: list[Any] = column.to_pylist()
+    return found
 
 
 def same(one: Any, other: Any) -> bool:
     if isinstance(one, float) and isinstance(other, float):
         return one == other or (math.isnan(one) and math.isnan(other))
-    if isinstance(one, datetime) and isinstance(other, datetime):
-        return one.replace(tzinfo=UTC) == other.replace(tzinfo=UTC)
     return bool(one == other) and (one is None) == (other is None)
 
 
@@ -60,7 +90,7 @@ def test_each_expression_has_the_values_of_spark(spark: SparkSession) -> None:
     found = mapped(TABLE, "t", named, TABLE.column_names)
     wrong = []
     for name, text in named.items():
-        mine, theirs = found[name].to_pylist(), wanted[name].to_pylist()
+        mine, theirs = values_of(found[name]), values_of(wanted[name])
         if not all(map(same, mine, theirs)):
             wrong.append((text, mine, theirs))
     assert not wrong, "\n".join(map(str, wrong))

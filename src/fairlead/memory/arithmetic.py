@@ -150,10 +150,21 @@ def decimal_of(sign: str, one: pa.DataType, other: pa.DataType) -> pa.DataType:
 def compared(sign: str, left: pa.Array, right: pa.Array) -> pa.Array:
     """Whether `left sign right`; null where either is null, but for <=>."""
     left, right = alike(left, right)
+    if pa.types.is_floating(left.type):
+        left, right = _in_order(left), _in_order(right)
     if sign == "<=>":
         same = pc.fill_null(pc.equal(left, right), False)
         return pc.or_(same, pc.and_(left.is_null(), right.is_null()))
     return COMPARED[sign](left, right)
+
+
+def _in_order(values: pa.Array) -> pa.Array:
+    """Integers in the order of floating-point numbers: to Spark NaN is one, and the greatest."""
+    numbers = np.asarray(values.fill_null(0.0)) + 0.0  # so that -0.0 is 0.0
+    bits = numbers.view(np.int64)
+    order = np.where(bits < 0, np.int64(-(1 << 63)) - bits, bits)
+    order = np.where(np.isnan(numbers), np.int64((1 << 63) - 1), order)
+    return pa.array(order, LONG, mask=np.asarray(values.is_null()))
 
 
 def alike(left: pa.Array, right: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -79,8 +79,14 @@ def _concat(values: Arrays) -> pa.Array:
 
 def _concat_ws(values: Arrays) -> pa.Array:
     separators, *parts = _texts(values)
-    found = pc.binary_join_element_wise(*parts, separators, null_handling="skip")
-    return found if parts else pc.if_else(separators.is_valid(), "", None)
+    if not parts:
+        return pc.if_else(separators.is_valid(), "", None)
+    nothing = parts[0].is_null()
+    for each in parts[1:]:
+        nothing = pc.and_(nothing, each.is_null())
+    # Arrow leaves out a row of which every part is null.
+    parts[0] = pc.if_else(nothing, "", parts[0])
+    return pc.binary_join_element_wise(*parts, separators, null_handling="skip")
 
 
 def _nullif(values: Arrays) -> pa.Array:
@@ -109,7 +115,14 @@ def _extreme(pick: Callable[..., pa.Array]) -> Callable[[Arrays], pa.Array]:
         kind = values[0].type
         for each in values[1:]:
             kind = common(kind, each.type)
-        return pick(*(cast(each, kind) for each in values))
+        each_alike = [cast(each, kind) for each in values]
+        if pa.types.is_timestamp(kind):
+            return pick(*(each.cast(LONG) for each in each_alike)).cast(kind)
+        extreme = pick(*each_alike)
+        if pick is pc.max_element_wise and pa.types.is_floating(kind):
+            for each in each_alike:  # to Spark no number is greater than NaN
+                extreme = pc.if_else(pc.fill_null(pc.is_nan(each), False), each, extreme)
+        return extreme
 
     return found
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from math import isfinite
 from typing import Any, Final
 
 import numpy as np
@@ -33,11 +34,15 @@ NAMED: Final = {
 }
 DECIMAL: Final = re.compile(r"(?:decimal|dec|numeric)(?:\((\d+)(?:,(\d+))?\))?")
 MOST_DIGITS: Final = 38
+MOST_LONG: Final = (1 << 63) - 1
 LEAST_SCALE: Final = 6
 WHOLE: Final = re.compile(
-    r"[ \t\r\n]*([+-]?)(\d+)(?:\.\d*)?[ \t\r\n]*|[ \t\r\n]*[+-]?\.\d+[ \t\r\n]*"
+    r"[ \t\r\n]*([+-]?)(\d+)(?:\.\d*)?[ \t\r\n]*|[ \t\r\n]*[+-]?\.\d+[ \t\r\n]*", re.ASCII
 )
-NUMBER: Final = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|Infinity|NaN|inf)[dDfF]?")
+NUMBER: Final = re.compile(
+    r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|Infinity|NaN|inf)[dDfF]?", re.ASCII
+)
+YEAR_MONTH: Final = re.compile(r"(\d{4})(?:-(\d\d?))?", re.ASCII)
 BLANK: Final = " \t\r\n"
 TRUE: Final = {"t", "true", "y", "yes", "1"}
 FALSE: Final = {"f", "false", "n", "no", "0"}
@@ -103,8 +108,10 @@ def cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if is_number(given):
         return _of_number(values, kind)
     if pa.types.is_timestamp(given) and is_number(kind):
-        seconds = pc.divide(cast(values, MOMENT).cast(LONG).cast(DOUBLE), 1e6)
-        return _number(pc.floor(seconds) if is_whole(kind) else seconds, kind)
+        micros_ = cast(values, MOMENT).cast(LONG)
+        if is_whole(kind):
+            return _whole_seconds(micros_, kind)
+        return _number(pc.divide(micros_.cast(DOUBLE, safe=False), 1e6), kind)
     if kind == MOMENT and (pa.types.is_timestamp(given) or pa.types.is_date(given)):
         return (
             values.cast(pa.timestamp("us", getattr(given, "tz", None)), safe=False)
@@ -116,7 +123,7 @@ def cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _of_number(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_boolean(kind):
-        return pc.not_equal(values.cast(DOUBLE), 0.0)
+        return pc.not_equal(values.cast(DOUBLE, safe=False), 0.0)
     if is_number(kind):
         return _number(values, kind)
     if kind == MOMENT:
@@ -178,14 +185,18 @@ def _truth(word: str) -> bool | None:
 
 
 def _time(word: str) -> int | None:
-    # A plain number is no timestamp to Spark.
-    return None if NUMBER.fullmatch(word.strip(BLANK)) else micros(word)
+    word = word.strip(BLANK)
+    found = YEAR_MONTH.fullmatch(word)
+    if found is not None:
+        word = f"{found[1]}-{int(found[2] or 1):02}-01"
+    # Any other plain number is no timestamp to Spark.
+    return None if NUMBER.fullmatch(word) or not word.isascii() else micros(word)
 
 
 def _number(values: pa.Array, kind: pa.DataType) -> pa.Array:
     given = values.type
     if pa.types.is_floating(kind):
-        return values.cast(kind)
+        return values.cast(kind, safe=False)  # the nearest one
     if is_whole(kind) and is_whole(given):
         return values.cast(kind, safe=False)
     if is_whole(kind) and is_decimal(given):
@@ -214,8 +225,26 @@ def _number(values: pa.Array, kind: pa.DataType) -> pa.Array:
 def _moment(values: pa.Array) -> pa.Array:
     if is_whole(values.type):
         return pc.multiply(values.cast(LONG), 1_000_000).cast(MOMENT)
-    found = [None if each is None else int(each * 1_000_000) for each in values.to_pylist()]
+    found = [
+        None if each is None or not isfinite(each) else _within(each * 1_000_000)
+        for each in values.to_pylist()
+    ]
     return pa.array(found, LONG).cast(MOMENT)
+
+
+def _within(number: float | Decimal) -> int:
+    """The whole part, or the end of the range of integers."""
+    if number > MOST_LONG:
+        return MOST_LONG
+    return -MOST_LONG - 1 if number < -MOST_LONG else int(number)
+
+
+def _whole_seconds(moments: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Seconds of microseconds, rounded down; null where the type does not hold them."""
+    seconds = np.asarray(moments.fill_null(0)) // 1_000_000
+    most = 1 << (kind.bit_width - 1)
+    outside = (seconds < -most) | (seconds >= most)
+    return pa.array(seconds, LONG, mask=np.asarray(moments.is_null()) | outside).cast(kind)
 
 
 def to_text(values: pa.Array) -> pa.Array:
@@ -237,9 +266,7 @@ def to_text(values: pa.Array) -> pa.Array:
             TEXT,
         )
     if is_decimal(kind):
-        return pa.array(
-            [None if each is None else f"{each:f}" for each in values.to_pylist()], TEXT
-        )
+        return pa.array([None if each is None else str(each) for each in values.to_pylist()], TEXT)
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return pa.array(
             [

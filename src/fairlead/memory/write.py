@@ -22,6 +22,8 @@ SPECIAL: Final = '[,"\\r\\n]'
 ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
 """Decimals are numbers, and bytes base64, as Spark writes them."""
 SUCCESS: Final = "_SUCCESS"
+YEAR: Final = 4
+"""Digits; a year of more has a sign."""
 
 
 def write(table: pa.Table, folder: Path, file_format: str) -> None:
@@ -58,9 +60,9 @@ def _csv(table: pa.Table) -> list[str]:
 
 def _cells(column: pa.Array) -> pa.Array:
     """A column as it stands in CSV; nothing where there is nothing, and "" for an empty text."""
-    texts = pa.array([*map(_moment, column.to_pylist())], pa.string()) if _is_time(column) else None
+    texts = pa.array(_moments(column), pa.string()) if _is_time(column) else None
     if pa.types.is_floating(column.type):
-        found = [None if each is None else _without_power(each) for each in column.to_pylist()]
+        found = [None if each is None else _without_power(each) for each in _floats(column)]
         texts = pa.array(found, pa.string())
     if texts is None:
         texts = to_text(column)
@@ -81,11 +83,23 @@ def _is_time(column: pa.Array) -> bool:
     return bool(pa.types.is_timestamp(column.type))
 
 
-def _moment(value: Any) -> str | None:  # noqa: ANN401 - a datetime, or None
-    if value is None:
-        return None
-    zone = "" if value.tzinfo is None else "Z"
-    return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond:06d}{zone}"
+def _moments(column: pa.Array) -> list[str | None]:
+    """Times as Java writes them, also those for which Python has no datetime."""
+    zone = "" if column.type.tz is None else "Z"
+    micros = np.asarray(column.cast(pa.timestamp("us")).cast(pa.int64()).fill_null(0))
+    words = np.datetime_as_string(micros.astype("datetime64[us]"), unit="us").tolist()
+    return [
+        f"{'+' if word.find('-') > YEAR else ''}{word}{zone}" if valid else None
+        for word, valid in zip(words, column.is_valid().to_pylist(), strict=True)
+    ]
+
+
+def _floats(column: pa.Array) -> list[float | None]:
+    """Numbers with the digits that name them in their width, and no more."""
+    found: list[float | None] = column.to_pylist()
+    if pa.types.is_float32(column.type):
+        found = [None if each is None else float(str(np.float32(each))) for each in found]
+    return found
 
 
 def _without_power(value: float) -> str:
@@ -111,12 +125,11 @@ def _json(table: pa.Table) -> list[str]:
 
 def _json_values(column: pa.Array) -> list[Any]:
     if _is_time(column):
-        return [*map(_moment, column.to_pylist())]
+        return [*_moments(column)]
     if pa.types.is_date(column.type):
         column = to_text(column)
-    found: list[Any] = column.to_pylist()
-    if pa.types.is_float32(column.type):  # with the digits that name it, and no more
-        found = [None if each is None else float(str(np.float32(each))) for each in found]
-    if pa.types.is_floating(column.type):  # JSON has no number for these
+    if pa.types.is_floating(column.type):  # JSON has no number for some
+        found = _floats(column)
         return [double_text(x) if x is not None and not isfinite(x) else x for x in found]
-    return found
+    values: list[Any] = column.to_pylist()
+    return values

@@ -52,6 +52,8 @@ QUERY: Mapping[str, Setting] = {
     # For files with many attributes Spark's planner writes down, for minutes, what else must hold
     # where a row is no message, each time in other words.
     "spark.sql.constraintPropagation.enabled": False,
+    # As all others write it, and as a table in memory is written: INT96 ends in the year 2262.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 """What our queries want of any session that we start, wherever it runs."""
 
