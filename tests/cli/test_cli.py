@@ -313,6 +313,18 @@ subscriber = [
 """
 
 
+def test_check_says_how_waiting_work_is_ordered(desk: Desk) -> None:
+    pool = msmq({"A": 1})
+    ordered = f'{pool}\n[order]\ndiscipline = "priority"\nageing = 2.5\nweights = {{ kim = 3 }}\n'
+    assert desk.run("check", desk.write("ordered.toml", ordered)) == 0
+    assert (
+        "  order of what waits: the highest priority first (100 if none is given), one more for "
+        "each 2.5 s that it waits; tenants take turns: kim 3, any other 1\n"
+    ) in desk.out
+    assert desk.run("check", desk.write("plain.toml", pool)) == 0
+    assert "order of what waits" not in desk.out
+
+
 def test_check_of_subscribers(desk: Desk) -> None:
     assert desk.run("check", desk.write("two.toml", TWO_SUBJECTS)) == 0
     assert [line.split(maxsplit=2) for line in desk.out.splitlines()[-5:-1]] == [

@@ -10,6 +10,7 @@ from tests.cli.test_cli import Desk
 from tests.elsewhere import other_default
 
 from fairlead import Cluster
+from fairlead.cli.app import run
 from fairlead.cli.follow import files_of, names_of
 from fairlead.cli.table import MessagesTable
 from fairlead.pipeline.options import Options
@@ -25,6 +26,24 @@ def bring(folder: Path, name: str, time: int, more: str = "") -> None:
     file = folder / name
     file.write_text(json.dumps({"id": name, "time": 1.0}) + f"\n{more}", encoding="utf-8")
     os.utime(file, (time, time))
+
+
+@pytest.mark.parametrize("way", ["master", "environment"])
+def test_spark_connect_is_refused_before_it_is_asked(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    Path("pool.toml").write_text('policy = "round-robin"\n[[destination]]\nname = "a"\n')
+    given = ["dispatch", "in", "-c", "pool.toml", "-o", "out", "--follow", "--horizon", "1h"]
+    given += ["--input-format", "json"]
+    if way == "environment":
+        monkeypatch.setenv("SPARK_REMOTE", "sc://nowhere.example:15002")
+    else:
+        given += ["--master", "sc://nowhere.example:15002"]
+    assert run(given) == 2
+    assert "found Spark Connect, allowed: a session with a JVM" in capsys.readouterr().err
+    assert not Path("out").exists()
 
 
 @pytest.mark.slow

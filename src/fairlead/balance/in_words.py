@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.message import ROUTED
-from fairlead.balance.objects import listed
+from fairlead.balance.objects import Order, listed
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.composed import ComposedPolicy, nearest
 from fairlead.balance.state import AnyState
+from fairlead.text import length
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,25 @@ class InWords:
     note: str
     """Which preset a composed policy is nearest to; "" for a named one."""
     destinations: list[Listed]
+
+
+def order_in_words(order: Order) -> str:
+    """How waiting work is ordered, on one line; "" where nothing was set.
+
+    >>> order_in_words(Order(discipline="priority", weights={"kim": 3}))
+    'the highest priority first (100 if none is given); tenants take turns: kim 3, any other 1'
+    """
+    if order == Order():
+        return ""
+    found = "first come, first served"
+    if order.discipline == "priority":
+        found = f"the highest priority first ({order.default_priority} if none is given)"
+    if order.ageing:
+        found += f", one more for each {length(float(order.ageing))} that it waits"
+    if order.weights:
+        shares = ", ".join(f"{name} {weight}" for name, weight in order.weights.items())
+        found += f"; tenants take turns: {shares}, any other 1"
+    return found
 
 
 def in_words(cluster: Cluster) -> InWords:

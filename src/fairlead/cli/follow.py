@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -66,8 +67,10 @@ def run_follow(
     from fairlead.measure.facts import made
     from fairlead.pipeline.options import Options
     from fairlead.pipeline.paths import TABLE, local
-    from fairlead.pipeline.streaming.follow import Asked, check, start
+    from fairlead.pipeline.streaming.follow import NO_CONNECT, Asked, check, start
 
+    if (master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://"):
+        raise UserError(NO_CONNECT)
     clusters = load_clusters(cluster)
     refuse_elsewhere(changes, "--follow")
     changes_here(changes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairlead.balance.in_words import in_words, warnings
+from fairlead.balance.in_words import in_words, order_in_words, warnings
 from fairlead.balance.objects import on_one_line
 from fairlead.balance.own import CHOICES as OWN_CHOICES
 from fairlead.balance.own import ELIMINATIONS, brought
@@ -42,6 +42,8 @@ def show_cluster(path: Path) -> None:
             out.print(f"  {k:2}. {line}", markup=False)
         if words.note:
             out.print(f"  {words.note}", markup=False)
+        if order := order_in_words(cluster.tables.order):
+            out.print(f"  order of what waits: {on_one_line(order)}", markup=False)
         for line in warnings(cluster):
             out.print(f"  warning: {on_one_line(line)}", markup=False)
         rows = [

@@ -21,7 +21,7 @@ from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.objects import repr_of
 from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
-from fairlead.errors import MessageError, OutputError
+from fairlead.errors import MessageError, OutputError, UserError
 from fairlead.pipeline.intake.read import reading
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import FORMATS
@@ -206,6 +206,12 @@ class _Work:
             )
 
 
+NO_CONNECT: Final = (
+    "follow: found Spark Connect, allowed: a session with a JVM, such as local[4] or "
+    "spark://host:7077"
+)
+
+
 class _Stopping(Exception):  # noqa: N818 - it is no error
     """The stream is being stopped; the micro-batch comes again when it goes on."""
 
@@ -217,6 +223,8 @@ def check(out: str, asked: Asked) -> bool:
 
 def start(messages: DataFrame, out: str, asked: Asked, source: Source) -> Following:
     """Begin, or go on. `source`: makes messages of what Spark brings. Raises UserError."""
+    if type(messages).__module__.startswith("pyspark.sql.connect"):
+        raise UserError(NO_CONNECT)
     stream = _stream(out, asked)
     folder = stream.folder
     held = ExitStack()
