@@ -172,8 +172,8 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for _ in range(3):
             work = store.take("lost")
             assert work is not None
-            with work:
-                work.reject("for the test")
+            next(work)
+            work.reject("for the test")
         store.declare("declared.toml")
         store.load_clusters("pool.toml")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a long secret\n")))

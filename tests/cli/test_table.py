@@ -325,7 +325,7 @@ def test_json_over_several_lines_and_names_that_come_twice(on_spark: Desk) -> No
     assert desk.dispatch(desk / "m.json", "--read-option", "multiLine=true") == 0, desk.err
     desk.write("m.jsonl", '{"id":"a","time":1}\n{"id":"a","time":1,"id":"b"}\n')
     line = desk.not_dispatched(desk / "m.jsonl")
-    assert "m.jsonl: not a table of format json: column `id`: found twice, allowed: once" in line
+    assert "m.jsonl: column 'id': found twice in a line, allowed: once" in line
 
 
 def test_a_packed_file_that_ends_too_early_is_named(on_spark: Desk) -> None:
