@@ -146,6 +146,18 @@ def test_queues_say_what_they_hold(shell: Shell) -> None:
     assert line.split()[:3] == ["q", "1", "1"]
 
 
+def test_a_message_without_a_group_is_called_by_its_id(shell: Shell) -> None:
+    shell.ok("send", "q", "card 4711", "--id", "m1")
+    shell.ok("send", "q", "b", "--group", "g")
+    lines = shell.ok("waiting", "q").splitlines()
+    assert lines[2].split()[-3:] == ["m1", "card", "4711"]
+    assert lines[4].startswith("message m1 before g: ")
+    assert next(row["id"] for row in shell.rows("waiting", "q")) == "m1"
+    raised = shell.ok("promote", "q", "g", "--priority", "200", "--dry-run")
+    assert "message m1" in raised
+    assert "card 4711" not in raised
+
+
 def test_waiting_says_place_and_reason(shell: Shell) -> None:
     shell.ok("send", "q", "a", "--group", "late")
     shell.ok("send", "q", "b", "--group", "first", "--priority", "9")

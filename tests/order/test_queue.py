@@ -443,13 +443,17 @@ def test_it_says_what_is_next_and_why(queue: Queue) -> None:
         "  3. a: 2 items, not raised, since 1 s",
         "b before c: both at priority 20; it was entered earlier: 4 s < 5 s",
     ]
+    last = queue.waiting(4).ranks[-1]
+    # Messages of a store have ids, items of an agenda have none.
+    called = f"message {last.id}" if last.id else "{'id': 7}"
+    assert (last.name, last.item) == (called, {"id": 7})
     decided = [queue.waiting(1).decided]
     while queue.take(6) is not None:
         decided.append(queue.waiting().decided)
     assert decided == [
         "b before c: both at priority 20; it was entered earlier: 4 s < 5 s",
         "c before a: c was raised, a was not",
-        "a before {'id': 7}: neither was raised; it arrived earlier: 1 s < 3 s",
+        f"a before {called}: neither was raised; it arrived earlier: 1 s < 3 s",
         "",
         "",
     ]

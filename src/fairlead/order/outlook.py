@@ -28,6 +28,8 @@ class Standing(NamedTuple):
     since: float
     """When it was entered at its priority, or, if nobody has raised it (and wherever there is
     ageing), when its first item arrived; seconds."""
+    id: str = ""
+    """The first item's, in a store; "" where items have none."""
 
     def __str__(self) -> str:
         items = "1 item" if self.items == 1 else f"{self.items} items"
@@ -38,8 +40,8 @@ class Standing(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The group's name, or its item where it has none."""
-        return self.group or repr(self.item)
+        """The group's name; where it has none, its item's id, else the item itself."""
+        return self.group or (f"message {self.id}" if self.id else repr(self.item))
 
 
 class Outlook(NamedTuple):
@@ -100,8 +102,9 @@ def _turns(tenants: list[Tenant], step: int, most: int) -> list[Turn]:
 def _standing(group: Group, entry: Entry) -> Standing:
     name = group.name if isinstance(group.name, str) else ""
     priority = None if entry.priority == UNRAISED else entry.priority
-    first = group.items[0].item
-    return Standing(name, first, len(group.items), group.tenant, priority, seconds(entry.entered))
+    first = group.items[0]
+    since = seconds(entry.entered)
+    return Standing(name, first.item, len(group.items), group.tenant, priority, since, first.id)
 
 
 def _why(first: Turn, second: Turn, step: int) -> str:

@@ -82,6 +82,8 @@ class Item(NamedTuple):
     """Microseconds."""
     number: int
     cost: int
+    id: str = ""
+    """What it is called; "" if nothing."""
 
 
 NO_ITEM: Final = Item(None, 0, NOTHING, 0)
@@ -108,8 +110,8 @@ class Group(Member):
 
     def standing(self, step: int) -> Entry:
         """What it stands with among the others; its number is NOTHING if it has no place."""
-        _, arrived, number, _ = self.items[0] if self.items else NO_ITEM
-        return standing(self.entry, arrived, number, self.locked, step)
+        first = self.items[0] if self.items else NO_ITEM
+        return standing(self.entry, first.arrived, first.number, self.locked, step)
 
     @property
     def cost(self) -> int:

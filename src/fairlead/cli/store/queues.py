@@ -56,7 +56,7 @@ def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
     found, later = store.waiting(queue, most), store.later(queue, most)
     if as_json:
         print_json(
-            {"place": place, **_row(each), "since": each.since, "body": each.item}
+            {"place": place, **_row(each), "since": each.since, "id": each.id, "body": each.item}
             for place, each in enumerate(found.ranks, 1)
         )
         print_json({"place": None, **each._asdict()} for each in later)
@@ -66,7 +66,8 @@ def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
         print(_off(queue, off))
     print_rows(
         [
-            {"place": place, **_row(each), "since": when(each.since), "first": short(each.item)}
+            {"place": place, **_row(each), "since": when(each.since)}
+            | {"id": each.id, "first": short(each.item)}
             for place, each in enumerate(found.ranks, 1)
         ],
         right=("place", "messages", "priority"),
@@ -159,10 +160,7 @@ def _show(found: Promotion, *, as_json: bool) -> None:
     print(f"{found.group}: priority {found.priority}, {way}")
     print(f"later because of it: {plural(found.delayed, 'group')}")
     print_rows(
-        [
-            _row(each) | {"group": each.group or short(each.item), "since": when(each.since)}
-            for each in found.later
-        ],
+        [_row(each) | {"group": each.name, "since": when(each.since)} for each in found.later],
         right=("messages", "priority"),
     )
 

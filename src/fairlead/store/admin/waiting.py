@@ -113,12 +113,13 @@ def _put(database: Database, queue: Queue, tenant: Tenant, rows: Sequence[Row]) 
         first = database.run("more_of", id=id_, after=BEFORE_ALL, most=1)
         if not first or id_ not in sizes or id_ not in heads:
             continue
-        *_, cost, _, _, format_, body = first[0]  # an Error is read first, and came later
+        # An Error is read first, and came later.
+        _, _, message, _, _, cost, _, _, format_, body = first[0]
         head, arrived = heads[id_]
         count, total = sizes[id_]
         group = Group(name or id_, owner)
         group.entry = Entry(priority, entered, number)
-        group.items = [Item(decoded(format_, body), arrived, head, cost)]
+        group.items = [Item(decoded(format_, body), arrived, head, cost, message)]
         rest = Item(None, arrived, head, 0)
         group.items += [rest] * (count - 2) + [Item(None, arrived, head, total - cost)] * (
             count > 1
