@@ -116,3 +116,13 @@ def test_a_statement_that_takes_long_is_let_end() -> None:
         assert not database.lost
         with psycopg.connect(way.url) as other:
             assert other.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_server_that_answers_and_has_no_place_ends_nobodys_statement() -> None:
+    url = made_url("postgresql")
+    with psycopg.connect(url) as connection:
+        ours = connection.info.backend_pid
+        assert deadline._served(url, [ours, 0]) == {ours}
+        refused = url.replace("/made", "/no_such")  # as where too many are connected
+        assert deadline._served(refused, [ours]) is None
+    assert deadline._served("postgresql://127.0.0.1:1/none", [ours]) == set()

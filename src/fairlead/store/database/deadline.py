@@ -12,6 +12,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
@@ -23,7 +24,9 @@ ASKED: Final = 15.0
 """Seconds: the server is asked about a statement that takes longer, each time after so long."""
 LOOK: Final = 5.0
 """Seconds between two looks, and for which the server may take to answer."""
-IS_SERVED: Final = "SELECT pg_backend_pid(), EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = %s)"
+SERVED: Final = (
+    "SELECT pg_backend_pid(), ARRAY (SELECT pid FROM pg_stat_activity WHERE pid = ANY (%s))"
+)
 
 _urls: Final[WeakKeyDictionary[PostgreSQL, str]] = WeakKeyDictionary()
 _lock: Final = threading.Lock()
@@ -50,29 +53,40 @@ def look() -> None:
     """Drop the connections whose statements nobody works on."""
     with _lock:
         every = list(_urls.items())
+    late: dict[str, list[tuple[PostgreSQL, float]]] = {}
     for database, url in every:
         since = database.waits_since
-        if since is None or time.monotonic() - since < ASKED:
-            continue
-        if _is_served(database, url):
-            database.waits_since = time.monotonic()
-        elif database.waits_since == since:
-            _drop(database)
+        if since is not None and time.monotonic() - since >= ASKED:
+            late.setdefault(url, []).append((database, since))
+    for url, waiting in late.items():
+        served = _served(url, [_process_of(database) for database, _ in waiting])
+        for database, since in waiting:
+            if served is None or _process_of(database) in served:
+                database.waits_since = time.monotonic()
+            elif database.waits_since == since:
+                _drop(database)
 
 
-def _is_served(database: PostgreSQL, url: str) -> bool:
-    """Whether the server works on a statement; also where that cannot be known."""
+def _process_of(database: PostgreSQL) -> int:
+    """The server's process that works for a connection; 0: the connection is lost by now."""
+    try:
+        return int(database.connection.pgconn.backend_pid)
+    except Exception:  # noqa: BLE001 - it was closed meanwhile
+        return 0
+
+
+def _served(url: str, processes: Sequence[int]) -> set[int] | None:
+    """Which of its processes a server has; None: that cannot be known, but it answers."""
     import psycopg
 
+    limit = f"-c statement_timeout={round(LOOK * 1000)}"
     try:
-        pid = database.connection.info.backend_pid
-        limit = f"-c statement_timeout={round(LOOK * 1000)}"
         with psycopg.connect(url, connect_timeout=round(LOOK), options=limit) as other:
-            row = other.execute(IS_SERVED, [pid]).fetchone()
-            known = row is not None and row[0] == other.info.backend_pid  # no pooler between
-            return not known or row is None or bool(row[1])
-    except psycopg.Error:
-        return False
+            ours, found = other.execute(SERVED, [list(processes)]).fetchone() or (0, [])
+            return set(found) if ours == other.info.backend_pid else None  # a pooler between
+    except psycopg.Error as error:
+        answers = error.sqlstate is not None or "FATAL" in str(error)  # it has no place left, say
+        return None if answers else set()
 
 
 def _drop(database: PostgreSQL) -> None:
