@@ -157,30 +157,25 @@ class Leases:
     def _take_back_portion(self, queue: str, holder: int, *, stopping: bool) -> tuple[int, int]:
         """Take back some of what somebody dead holds; how many groups, and how many blameless."""
         with self._connections.writing() as database:
-            return self._take_back_some(database, queue, holder, stopping=stopping)
-
-    def _take_back_some(
-        self, database: Database, queue: str, holder: int, *, stopping: bool
-    ) -> tuple[int, int]:
-        found = known_queue(database, queue, self._context.clock())
-        log = Log(database, found.name, found.moment, self._context.actor)
-        held = database.run("held_by", queue=found.id, holders=[holder], most=PORTION)
-        blameless = {
-            group
-            for group, _, taken in held
-            if stopping or self._liveness.blameless(database, taken)
-        }
-        take_back(
-            database,
-            found,
-            [(group, token) for group, token, _ in held],
-            log,
-            "its reader is dead",
-            failed=PROCESS,
-            blameless=frozenset(blameless),
-        )
-        log.flush()
-        return len(held), len(blameless)
+            found = known_queue(database, queue, self._context.clock())
+            log = Log(database, found.name, found.moment, self._context.actor)
+            held = database.run("held_by", queue=found.id, holders=[holder], most=PORTION)
+            blameless = {
+                group
+                for group, _, taken in held
+                if stopping or self._liveness.blameless(database, taken)
+            }
+            take_back(
+                database,
+                found,
+                [(group, token) for group, token, _ in held],
+                log,
+                "its reader is dead",
+                failed=PROCESS,
+                blameless=frozenset(blameless),
+            )
+            log.flush()
+            return len(held), len(blameless)
 
 
 def _forget(database: Database, holders: list[int]) -> None:
