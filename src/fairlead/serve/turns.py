@@ -44,8 +44,8 @@ class Turns:
     def _next(self) -> bool:
         """Let the next one go on; whether there is one."""
         while self._users or self._strangers:
-            line = self._users if self._is_users or not self._strangers else self._strangers
-            line = line or self._strangers
+            lines = (self._users, self._strangers)
+            line = next(filter(None, lines if self._is_users else reversed(lines)))
             self._is_users = line is self._strangers
             network = next(iter(line))
             queue = line.pop(network)
