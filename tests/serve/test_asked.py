@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,7 @@ from proton.reactor import Container, Copy, Filter, LinkOption, Selector
 from proton.utils import BlockingConnection, LinkDetached
 
 from fairlead import Store
-from tests.serve.serving import Served, serving, wait_until
-from tests.stores import made_url
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    with Store.open(made_url(request.param)) as found:
-        yield found
-
-
-@pytest.fixture
-def served(store: Store) -> Iterator[Served]:
-    with serving(store) as found:
-        yield found
+from tests.serve.serving import Served, wait_until
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any
@@ -14,21 +13,8 @@ from proton.reactor import Container
 
 from fairlead import Store
 from fairlead.serve.node import holding
-from tests.serve.serving import Served, serving, wait_until
+from tests.serve.serving import Served, wait_until
 from tests.serve.test_transactions import Client
-from tests.stores import made_url
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    with Store.open(made_url(request.param)) as found:
-        yield found
-
-
-@pytest.fixture
-def served(store: Store) -> Iterator[Served]:
-    with serving(store) as found:
-        yield found
 
 
 def taken(receiver: Any, count: int) -> dict[Any, int]:

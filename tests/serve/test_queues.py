@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -16,19 +15,6 @@ from fairlead import Store
 from fairlead.config.serving import Serving
 from fairlead.serve.access import Access
 from tests.serve.serving import Served, serving, wait_until
-from tests.stores import made_url
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    with Store.open(made_url(request.param)) as found:
-        yield found
-
-
-@pytest.fixture
-def served(store: Store) -> Iterator[Served]:
-    with serving(store) as found:
-        yield found
 
 
 def bodies(store: Store, queue: str = "orders") -> list[Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from proton import Message, byte, symbol
 
@@ -11,20 +9,7 @@ from fairlead import Store
 from fairlead.serve.codec import Described
 from fairlead.serve.node.asked import refusal_of_asked
 from fairlead.serve.wire.records import Link, Terminus
-from tests.serve.serving import Served, serving
-from tests.stores import made_url
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    with Store.open(made_url(request.param)) as found:
-        yield found
-
-
-@pytest.fixture
-def served(store: Store) -> Iterator[Served]:
-    with serving(store) as found:
-        yield found
+from tests.serve.serving import Served
 
 
 @pytest.mark.parametrize("kind", [1, 3])
