@@ -21,6 +21,7 @@ from fairlead.store.database.joining import Joining
 from fairlead.store.database.port import Database
 from fairlead.store.database.postgresql import open_postgresql, without_password
 from fairlead.store.database.retrying import again
+from fairlead.store.database.same_file import SameFile
 from fairlead.store.database.sqlite import open_sqlite
 from fairlead.store.dialogs.declared import Cache
 from fairlead.store.journal.retention import Retention
@@ -138,11 +139,11 @@ class Store(
                     f"{path}: found no file, allowed: one that is there; `fairlead store init` "
                     "makes one"
                 )
-            files = LockFiles(path)
+            file, files = SameFile(path), LockFiles(path)
             liveness, place = files, str(path)
 
             def connect() -> Database:
-                return files.reserve.needed_by(lambda: open_sqlite(path))
+                return files.reserve.needed_by(lambda: open_sqlite(file))
         else:
             liveness, place = SessionLocks(url), without_password(url)
 

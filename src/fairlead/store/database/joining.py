@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -11,6 +12,7 @@ from fairlead.errors import StoreError
 from fairlead.store.database.pausing import on_loop
 from fairlead.store.database.port import Database, Row
 from fairlead.store.database.postgresql import PostgreSQL
+from fairlead.store.database.same_file import gone
 from fairlead.store.database.sqlite import SQLite
 
 
@@ -66,9 +68,13 @@ class Joining:
                     "IMMEDIATE"
                 )
             raw.execute("BEGIN IMMEDIATE")  # the driver would begin one before the first change
-        database = SQLite(raw, self._place, own=False)
+        database = SQLite(raw, self._place)
         try:
-            ((_, _, file), *_) = raw.execute("PRAGMA database_list")
+            look = raw.cursor()
+            look.row_factory = None  # tuples, whatever the caller's connection gives
+            ((_, _, file), *_) = look.execute("PRAGMA database_list")
+            if file and not Path(file).exists():
+                raise gone(file)
             there = True
             try:
                 database.join()  # it writes before anything is read

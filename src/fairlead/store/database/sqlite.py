@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from fairlead.errors import DiskFullError, StoreError
 from fairlead.store.database.port import Row
+from fairlead.store.database.same_file import SameFile
 from fairlead.store.database.statements import statements
 
 HAS_SCHEMA: Final = "SELECT 1 FROM sqlite_master WHERE name = 'fairlead_schema'"
@@ -36,11 +37,14 @@ class SQLite:
     dialect = "sqlite"
     concurrent_writers = has_sequences = remote = notifies = has_roles = False
 
-    def __init__(self, connection: sqlite3.Connection, place: str, *, own: bool = True) -> None:
-        """`place`: the file, as errors name it. `own`: whether the connection is the store's."""
+    def __init__(
+        self, connection: sqlite3.Connection, place: str, file: SameFile | None = None
+    ) -> None:
+        """`place`: the file, as errors name it. `file`: it, where the connection is the store's."""
         self.connection = connection
         self.place = place
-        self.own = own
+        self.own = file is not None
+        self._file = file
         self._texts = statements(self.dialect)
         self._cursor = connection.cursor()
         self._cursor.row_factory = None  # tuples, whatever the caller's connection gives
@@ -64,7 +68,7 @@ class SQLite:
 
     @property
     def hung_up(self) -> bool:
-        return False
+        return self._file is not None and self._file.gone
 
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
         self._numbered = self._numbered and not name.startswith("add_journal")
@@ -188,11 +192,13 @@ def as_json(values: list[Any]) -> str:
     return repr(values) if values and isinstance(values[0], int) else json.dumps(values)
 
 
-def open_sqlite(path: Path) -> SQLite:
-    """A connection to a file, which is created if it is not there. Raises StoreError."""
+def open_sqlite(file: SameFile) -> SQLite:
+    """A connection to a file, which the first one creates if need be. Raises StoreError."""
     if sqlite3.sqlite_version_info < OLDEST:
         found, oldest = sqlite3.sqlite_version, ".".join(map(str, OLDEST))
         raise StoreError(f"SQLite: found version {found}, allowed: {oldest} or newer")
+    file.check()
+    path = file.path
     try:
         connection = sqlite3.connect(
             path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
@@ -207,7 +213,8 @@ def open_sqlite(path: Path) -> SQLite:
     except sqlite3.Error as error:
         connection.close()
         raise _store_error(error, str(path)) from error
-    return SQLite(connection, str(path))
+    file.opened()
+    return SQLite(connection, str(path), file)
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
