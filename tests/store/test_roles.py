@@ -1,5 +1,7 @@
 """What each role is for on PostgreSQL, as a day of its user goes."""
 
+import time
+
 import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
@@ -140,6 +142,22 @@ def test_a_viewer_looks_and_changes_nothing(url_of: UrlOf) -> None:
         ):
             with pytest.raises(StoreError, match="permission denied"):
                 refused()
+
+
+def test_a_viewer_looks_at_a_queue_in_which_something_is_due(url_of: UrlOf) -> None:
+    with Store.open(url_of("worker")) as store, Store.open(url_of("viewer")) as viewer:
+        store.send("due", "here", group="kim")
+        store.send("due", "raised", group="lee")
+        store.send("due", "late", delay=0.001)
+        store.prioritise("due", "lee", 200)
+        while store.later("due")[0].until > time.time():
+            time.sleep(0.01)
+        assert viewer.waiting("due").waiting == 2
+        assert [each.body for each in viewer.peek("due", "kim")] == ["here"]
+        assert viewer.promotion("due", "kim", 250) is not None
+        assert [each.why for each in viewer.later("due")] == ["delayed"], "what is due was not done"
+        with pytest.raises(StoreError, match="permission denied"):
+            viewer.take("due")
 
 
 def test_a_worker_forgets_what_is_old_and_nothing_else(url_of: UrlOf) -> None:

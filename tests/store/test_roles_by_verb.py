@@ -192,7 +192,7 @@ LOOKS: Final[dict[str, Verb]] = {
     "state_of": lambda s, o, u: s.state_of(spoken(o).endpoint),
 }
 OF_NO_ROLE: Final = {"open", "begin", "close", "is_of", "even_if_full"}
-IF_NOTHING_IS_DUE: Final = ("ready", "waiting", "peek", "promotion")
+IF_NOTHING_IS_DUE: Final = ("ready",)
 """What is due is done first, and for that a viewer has no right."""
 SEEN: Final = {
     # verbs that a viewer has, too
@@ -205,6 +205,7 @@ SEEN: Final = {
         "holds",
         "has_ended",
         "trace_of",
+        *("waiting", "peek", "promotion"),
     ),
     *("service", "schedules", "ticks", *IF_NOTHING_IS_DUE),
 }

@@ -284,6 +284,11 @@ def refusal(state: str, line: str) -> MessageError | StoreError:
     return REFUSED[state](line)
 
 
+def is_denied(error: StoreError) -> bool:
+    """Whether the user of a connection has no right to what was asked."""
+    return getattr(error.__cause__, "sqlstate", None) == DENIED
+
+
 @cache
 def columns(name: str) -> list[str]:
     """The names of the arrays that a statement unnests, in their order."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Unpack
 
 from fairlead.config.services import load_declared
+from fairlead.errors import StoreError
 from fairlead.order.outlook import Outlook
 from fairlead.store.admin import checking
 from fairlead.store.admin import queues as admin
@@ -27,6 +28,7 @@ from fairlead.store.arguments import (
 from fairlead.store.database import schema
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
+from fairlead.store.database.postgresql import is_denied
 from fairlead.store.database.retrying import again
 from fairlead.store.journal.events import Event, events, latest
 from fairlead.store.journal.log import Log
@@ -344,8 +346,16 @@ class StoreOperations(StoreDeadLetters):
         self._leases.stopping()
 
     def _maintain(self, queue: str) -> None:
-        """Bring a queue up to date; where there is nothing to do, nothing is written."""
+        """Bring a queue up to date; who has no right to do what is due sees it undone."""
         self._refuse_nested()
+        try:
+            self._bring_up_to_date(queue)
+        except StoreError as error:
+            if not is_denied(error):
+                raise
+
+    def _bring_up_to_date(self, queue: str) -> None:
+        """Where there is nothing to do, nothing is written."""
         self._leases.take_back_from_dead(queue)
         with self._connection() as database:
             found = known_queue(database, queue, self._clock())
