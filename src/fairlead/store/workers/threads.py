@@ -113,10 +113,14 @@ class Threads:
             signals += bool(number)
             if number and signals > 1:
                 return 128 + number
-        if self.busy:
+        if self.busy and (left := list(IN_HAND)):
             LOGGER.warning("left work in hand after %g s; it is taken back without blame", grace)
-            for work in list(IN_HAND):
+            for work in left:
                 LOGGER.warning("event=left %s", in_words(work))
+        elif self.busy:
+            LOGGER.warning(
+                "ended after %g s, with nothing in hand: the store did not answer", grace
+            )
         return int(self._died.is_set())
 
     def _is_lost(self, error: StoreError) -> None:
@@ -164,7 +168,8 @@ class Threads:
         while not self._stop.is_set():
             try:
                 last = not step()
-                self._is_back()
+                if not self._stop.is_set():  # else it may have done nothing
+                    self._is_back()
                 if last:
                     return
                 pause = 0.1
