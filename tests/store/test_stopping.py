@@ -64,3 +64,23 @@ def test_who_has_nothing_in_hand_leaves_no_work(
             answered.set()
     assert "left work in hand" not in caplog.text
     assert "with nothing in hand" in caplog.text
+
+
+def test_what_a_stopped_process_left_is_not_said_to_be_of_a_dead_one(url: str) -> None:
+    with Store.open(url) as after:
+        for stopped in (True, False):
+            left = Store.open(url)
+            left.send("jobs", "long", group="kim")
+            held = left.take("jobs")
+            assert held is not None
+            assert list(held)
+            if stopped:
+                left.stopping()
+            left.close()
+            after._leases._looked.clear()  # it looks once a second
+            work = after.take("jobs")
+            assert work is not None
+            with work:
+                assert list(work)
+        told = [event.detail for event in after.journal() if event.kind == "released"]
+    assert told == ["its reader was told to stop", "its reader is dead"]

@@ -170,7 +170,7 @@ class Leases:
                 found,
                 [(group, token) for group, token, _ in held],
                 log,
-                "its reader is dead",
+                "its reader was told to stop" if stopping else "its reader is dead",
                 failed=PROCESS,
                 blameless=frozenset(blameless),
             )
