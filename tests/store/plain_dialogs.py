@@ -66,6 +66,8 @@ class Hold:
     only: End | None
     page: list[Row]
     given: list[Row] = field(default_factory=list)
+    asked: bool = False
+    """Whether its reader asked for a message; one who did not may reject nothing."""
     alive: bool = True
 
 
@@ -335,6 +337,7 @@ class PlainDialogs:
 
     def gives(self, hold: Hold) -> Row | None:
         """The group's next message; what was read at once comes before what came later."""
+        hold.asked = True
         if (row := self.unread(hold)) is None:
             rows = [row for row in hold.group.rows if hold.only in (None, row.end)]
             new = [row for row in rows if row not in hold.page]

@@ -481,8 +481,10 @@ class Talks(RuleBasedStateMachine):
             if found[2].alive:
                 return found
             self.works.remove(found)
+            work, _, hold = found
+            rejects = work.reject if hold.asked else work.accept
             with pytest.raises(StaleWorkError):
-                [found[0].accept, found[0].reject, found[0].release][number % 3]()
+                [work.accept, rejects, work.release][number % 3]()
         return None
 
     def reads(self, work: StoreWork, hold: Hold) -> Message | None:
@@ -520,6 +522,10 @@ class Talks(RuleBasedStateMachine):
                 while self.reads(work, hold) is not None:
                     pass
             if how == "reject":
+                if not hold.asked:
+                    with pytest.raises(MessageError):
+                        work.reject("because")
+                    return
                 work.reject("because")
                 self.plain.reject(queue, hold)
             else:
@@ -562,6 +568,10 @@ class Talks(RuleBasedStateMachine):
                     self.reads(work, hold)
                 else:
                     self.acts(act, tx.conversation(message.conversation), hold)
+            if how == "reject" and not hold.asked:
+                with pytest.raises(MessageError):
+                    tx.reject()
+                how = "release"
             getattr(tx, how)()
         ways = {
             "accept": lambda: self.plain.accept(queue, hold),
