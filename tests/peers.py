@@ -8,8 +8,9 @@ from typing import NoReturn
 
 import pytest
 
-PACKAGES = Path(__file__).parents[1] / ".venv" / "peers" / "node_modules"
-"""Where `make peers` puts those of node."""
+PEERS = Path(__file__).parents[1] / ".venv" / "peers"
+"""Where `make peers` puts what it installs."""
+PACKAGES = PEERS / "node_modules"
 
 
 def missing(what: str) -> NoReturn:
@@ -34,3 +35,17 @@ def node_with_rhea() -> tuple[str, dict[str, str]]:
     if subprocess.run(line, env=environment, check=False, capture_output=True).returncode:
         missing("rhea, a package of node")
     return node, environment
+
+
+def java_with_jms() -> list[str]:
+    """How a program in one file is run that uses Qpid JMS."""
+    program("javac")
+    if not any((PEERS / "jms").glob("qpid-jms-client-*.jar")):
+        missing("Qpid JMS, from Maven")
+    return [program("java"), "-cp", str(PEERS / "jms" / "*")]
+
+
+def go_answers() -> str:
+    """The program of go-amqp in `tests/serve/clients/go`, as it was built."""
+    found = PEERS / "go-answers"
+    return str(found) if found.exists() else missing("go-amqp, a module of Go")

@@ -26,26 +26,26 @@ class BrowserLink:
         self.wire, self.link = wire, link
         self._left = deque(found)
         self._hold(sum(map(_size, self._left)))
-        self._credit = 0
+        self.credit = 0
         self._drains = False
 
     def flow(self, credit: int, *, drain: bool, now: float) -> None:
         """The peer wants so many; or the rest of its credit back."""
-        self._credit, self._drains = credit, drain
+        self.credit, self._drains = credit, drain
         self.serve(now)
 
     def serve(self, now: float) -> None:
         """Show what is left, as far as the peer wants it and takes it in."""
-        while self._credit > 0 and self._left and not self.wire.full:
+        while self.credit > 0 and self._left and not self.wire.full:
             message = self._left.popleft()
             self._hold(-_size(message))
             facts = Facts(message.id, message.group, message.type, message.sent, 1, now)
             sections = messages.outgoing(message.envelope, message.body, facts)
             self.wire.send(self.link, sections, settled=self.link.settled)
-            self._credit -= 1
-        if self._drains and self._credit > 0 and not self._left:
+            self.credit -= 1
+        if self._drains and self.credit > 0 and not self._left:
             self.wire.drained(self.link)
-            self._credit = 0
+            self.credit = 0
 
     def end(self) -> None:
         """The link has ended."""

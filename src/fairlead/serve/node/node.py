@@ -29,6 +29,7 @@ from fairlead.serve.node.conditions import (
     FORCED,
     INVALID,
     NOT_ALLOWED,
+    NOT_IMPLEMENTED,
     TOO_LARGE,
 )
 from fairlead.serve.node.desk import ReceiverLink
@@ -313,18 +314,28 @@ class Node(Links):
             self._end_link(peer, event.link, why)
 
     def _flowed(self, peer: Peer, event: Flowed) -> None:
-        if event.credit < 0:
-            why = Condition(NOT_ALLOWED, f"credit: found more than allowed: at most {MOST_CREDIT}")
-            self._end_link(peer, event.link, why)
-            return
         found = peer.links.get(event.link.number)
-        if isinstance(found, ReceiverLink):
+        if (why := self._unheard(found, event)) is not None:
+            self._end_link(peer, event.link, why)
+        elif isinstance(found, ReceiverLink):
             desk = self._desk(found.queue)
             desk.flow(found, event.credit, drain=event.drain)
         elif isinstance(found, BrowserLink):
             found.flow(event.credit, drain=event.drain, now=self._now)
         elif event.link.number in peer.waiting:
             peer.flows[event.link.number] = event
+
+    def _unheard(self, link: object, event: Flowed) -> Condition | None:
+        """Why a peer's wish for messages cannot be done."""
+        if event.credit < 0:
+            return Condition(NOT_ALLOWED, f"credit: found more than allowed: at most {MOST_CREDIT}")
+        if not isinstance(link, ReceiverLink | BrowserLink):
+            return None
+        if event.drain and event.credit == 0 < link.credit:
+            # The engine answers a drain only where some credit is left; the peer waits for that.
+            why = "drain: found one that takes the credit back, too, allowed: one that leaves it"
+            return Condition(NOT_IMPLEMENTED, why)
+        return None
 
     # -------- units
 

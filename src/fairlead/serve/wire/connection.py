@@ -83,12 +83,15 @@ class Connection(Engine):
         self._speak()
 
     def refuse(self, link: r.Link, condition: r.Condition) -> None:
-        """Answer a link by an attach without a terminus, and a detach that says why."""
+        """Answer a link by an attach without source and target, and a detach that says why.
+
+        Both are left out: clients differ in which of them says that the link is refused.
+        """
         known = self._by_number.get(link.number)
         if known is None:
             return
-        ours = LIB.pn_link_source if link.sends else LIB.pn_link_target
-        LIB.pn_terminus_set_type(ours(known.pointer), LIB.PN_UNSPECIFIED)
+        for end in (LIB.pn_link_source, LIB.pn_link_target):
+            LIB.pn_terminus_set_type(end(known.pointer), LIB.PN_UNSPECIFIED)
         LIB.pn_link_open(known.pointer)
         self.detach(link, condition)
 
