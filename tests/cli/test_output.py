@@ -33,6 +33,8 @@ name = "nightly"
 queue = "declared"
 cron = "0 3 * * *"
 """
+HUNG = "2"
+"""The token of what a reader holds."""
 ACTS = {
     "send": ("send", "q", "more"),
     "promote": ("promote", "q", "g3", "--yes"),
@@ -41,6 +43,7 @@ ACTS = {
     "dead --drop-all": ("dead", "lost", "--drop-all"),
     "declare": ("declare", "again.toml"),
     "switch": ("switch", "q", "off"),
+    "held --take-back": ("held", "hung", "--take-back", HUNG),
     "schedules --pause": ("schedules", "nightly", "--pause"),
     "schedules --drop": ("schedules", "nightly", "--drop"),
     "machines load": ("machines", "load", "other.toml"),
@@ -109,6 +112,7 @@ LOOKS = {
     "queues": ("queues",),
     "metrics": ("metrics",),
     "waiting": ("waiting", "q"),
+    "held": ("held", "hung"),
     "dead": ("dead", "lost"),
     "journal": ("journal",),
     "peek": ("peek", "q"),
@@ -166,6 +170,10 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         == 0
     )
     with Store.open("sqlite:///work.db") as store:
+        store.send("hung", "x", group="kim")
+        hung = store.take("hung", lease=3600)
+        assert hung is not None
+        assert str(hung.held.token) == HUNG
         store.send_many("q", [{"body": k, "group": f"g{k}"} for k in range(9)])
         store.set_order("lost", max_failures=1)
         store.send_many("lost", [{"body": k} for k in range(3)])
@@ -185,7 +193,7 @@ def state() -> list[Any]:
     with Store.open("sqlite:///work.db") as store:
         return [
             [
-                (each.queue, each.messages, each.ready, each.dead, each.enabled)
+                (each.queue, each.messages, each.ready, each.working, each.dead, each.enabled)
                 for each in store.queues()
             ],
             [(each.kind, each.queue, each.cluster, each.group) for each in store.journal()],

@@ -137,6 +137,7 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "promotion": ("worker", lambda s, o, u: s.promotion(held(o).queue, "kim")),
     "ready": ("worker", lambda s, o, u: s.ready("orders")),
     "stopping": ("worker", lambda s, o, u: (held(s), s.stopping())),
+    "take_back": ("worker", lambda s, o, u: s.take_back(held(o).held.token)),
     "switch": ("worker", lambda s, o, u: s.switch(held(o).queue, on=False)),
     "tick": ("worker", lambda s, o, u: (scheduled(o), s.tick())),
     "schedules": ("worker", lambda s, o, u: s.schedules()),
@@ -178,6 +179,7 @@ LOOKS: Final[dict[str, Verb]] = {
     # what workers and viewers look at
     "queues": lambda s, o, u: s.queues(),
     "later": lambda s, o, u: s.later("orders"),
+    "held": lambda s, o, u: s.held(held(o).queue)[0],
     "dead": lambda s, o, u: s.dead(dead_letter(o)),
     "working": lambda s, o, u: s.working(held(o).queue),
     "off": lambda s, o, u: s.off(switched_off(o)),

@@ -12,6 +12,7 @@ from fairlead.cli.once import Once
 from fairlead.cli.options import whole
 from fairlead.cli.store.options import PANEL, AsJson, Most, Priority, QueueName, Url, opened
 from fairlead.errors import UserError
+from fairlead.store.arguments import MAX_NUMBER
 
 app = typer.Typer()
 All = Annotated[
@@ -70,6 +71,50 @@ def waiting(
 
     with opened(store) as found:
         shown.waiting(found, queue, most, as_json=as_json)
+
+
+@command()
+def held(
+    queue: Annotated[
+        str | None, typer.Argument(metavar="[QUEUE]", help="Of this queue; without it, of all.")
+    ] = None,
+    take_back: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--take-back",
+            metavar="TOKEN",
+            parser=whole("--take-back", 0, MAX_NUMBER),
+            help="Take the work with this token back from its reader; repeatable.",
+        ),
+    ] = None,
+    failed: Annotated[
+        bool,
+        typer.Option("--failed", help="With --take-back: it counts as a failure of its message."),
+    ] = False,
+    reason: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="With --take-back: why, for the journal."),
+    ] = None,
+    most: Most = 100,
+    as_json: AsJson = False,
+    store: Url = None,
+) -> None:
+    """What readers hold, who they are and since when; the longest first.
+
+    What is taken back can be taken at once. Its reader learns of it when it settles the work; what
+    it does until then is done twice.
+
+    Example: `fairlead held orders --take-back 4711`
+    """
+    from fairlead.cli.store import queues as shown
+
+    if take_back is None and (failed or reason is not None):
+        raise UserError("held: found --failed or --reason alone, allowed: with --take-back")
+    with opened(store) as found:
+        if take_back is None:
+            shown.held(found, queue, most, as_json=as_json)
+        else:
+            shown.take_back(found, queue, take_back, reason or "", failed=failed)
 
 
 @command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from fairlead.order.agenda import FIFO
 from fairlead.order.outlook import Standing
 from fairlead.store.admin.queues import Metrics, SwitchedOff
 from fairlead.store.admin.waiting import Promotion
-from fairlead.store.arguments import OWN
+from fairlead.store.arguments import MAX_NUMBER, OWN
 from fairlead.store.store import Store
 from fairlead.text import dated, length, plural
 
@@ -101,6 +102,45 @@ def _limits(store: Store, queue: str) -> None:
                 for each in closed
             ]
         )
+
+
+def held(store: Store, queue: str | None, most: int, *, as_json: bool) -> None:
+    """What readers hold, the longest first."""
+    found = store.held(queue, most)
+    if as_json:
+        print_json(each._asdict() for each in found)
+        return
+    now = time.time()
+    print_rows(
+        [
+            {
+                "token": each.token,
+                "queue": each.queue,
+                "group": each.group,
+                "tenant": each.tenant,
+                "messages": each.messages,
+                "attempt": each.attempt,
+                "held for": length(max(int(now - each.since), 0)),
+                "lease over in": length(int(each.until - now)) if each.until > now else "now",
+                "reader": each.reader or "in plain SQL",
+            }
+            for each in found
+        ],
+        right=("token", "messages", "attempt", "held for", "lease over in"),
+    )
+
+
+def take_back(
+    store: Store, queue: str | None, tokens: list[int], reason: str, *, failed: bool
+) -> None:
+    """Take work back from its readers; all of it is there, or nothing is done."""
+    known = {each.token for each in store.held(queue, MAX_NUMBER)}
+    if gone := [token for token in tokens if token not in known]:
+        of = "" if queue is None else f" of {queue}"
+        raise UserError(f"held --take-back {gone[0]}: nobody holds work{of} with this token")
+    count = sum(store.take_back(token, reason, failed=failed) for token in tokens)
+    acted()
+    print(f"taken back: {plural(count, 'group')}")
 
 
 def promote(

@@ -289,6 +289,8 @@ class AsyncStore:
     set_order = writes(Store.set_order)
     set_limits = writes(Store.set_limits)
     switch = writes(Store.switch)
+    held = reads(Store.held)
+    take_back = writes(Store.take_back)
     off = reads(Store.off)
     retry = reads(Store.retry)
     limits = reads(Store.limits)

@@ -14,6 +14,7 @@ from fairlead.store.admin import checking
 from fairlead.store.admin import queues as admin
 from fairlead.store.admin.checking import Finding
 from fairlead.store.admin.declaring import declare
+from fairlead.store.admin.holding import HeldGroup, held_groups, take_back_with
 from fairlead.store.admin.queues import Limiting, Metrics, Ordering, SwitchedOff
 from fairlead.store.admin.waiting import Later, Promotion, later, outlook, peek, promotion
 from fairlead.store.arguments import (
@@ -177,6 +178,28 @@ class StoreOperations(StoreDeadLetters):
         with self._writing() as database:
             found = known_queue(database, queue_name(queue), self._clock())
             return admin.switch(database, found, self._context.actor, why, on=on)
+
+    def held(self, queue: str | None = None, most: int = 100) -> list[HeldGroup]:
+        """What readers hold, the longest first: of a queue or of all. Raises MessageError."""
+        whole("most", most, 0)
+        with self._connection() as database:
+            found = queue and known_queue(database, queue_name(queue), self._clock())
+            return held_groups(database, found or None, most)
+
+    @again
+    def take_back(self, token: int, reason: str = "", *, failed: bool = False) -> int:
+        """Take work back from its reader, as `held` tells its token; returns how many groups.
+
+        It can be taken at once. The reader learns of it when it settles, with StaleWorkError: what
+        it does until then is done twice. `failed`: it counts as a failure of the first message
+        that was given, as an error of its reader does. `reason`: for the journal. 0: nobody holds
+        work with this token any more. Raises MessageError.
+        """
+        whole("token", token, 0)
+        why = name("reason", reason or None) or ""
+        with self._writing() as database:
+            now, actor = self._clock(), self._context.actor
+            return take_back_with(database, now, token, actor, why, failed=failed)
 
     def retry(self, queue: str) -> dict[str, float] | None:
         """When a group that failed is tried again, as a file declares it; None: it does not.

@@ -61,6 +61,17 @@ SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2;
 SELECT id, name, tenant, was_priority, releases, token, holder, taken, deadline
 FROM fairlead.groups WHERE queue = %(queue)s AND state = 2 ORDER BY token, k1, k2;
 
+-- held_groups: what readers hold, of a queue or of all, the longest first
+SELECT q.name, coalesce(g.name, ''), g.tenant, nullif(g.was_priority, -1), g.releases + 1,
+  (SELECT count(*) FROM fairlead.messages m WHERE m.group_id = g.id),
+  g.token, h.name, g.taken, g.deadline
+FROM fairlead.groups g JOIN fairlead.queues q ON q.id = g.queue LEFT JOIN fairlead.lease_holders h ON h.id = g.holder
+WHERE g.state = 2 AND (%(queue)s::bigint IS NULL OR g.queue = %(queue)s) ORDER BY g.taken, g.token LIMIT %(most)s;
+
+-- held_with: the groups that a reader holds with a token
+SELECT g.id, q.name FROM fairlead.groups g JOIN fairlead.queues q ON q.id = g.queue
+WHERE g.state = 2 AND g.token = %(token)s ORDER BY g.id;
+
 -- group_place: where a group stands
 SELECT id, state, head, arrived, tenant, k1, k2 FROM fairlead.groups
 WHERE queue = %(queue)s AND name = %(name)s;

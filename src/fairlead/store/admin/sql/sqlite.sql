@@ -79,6 +79,17 @@ SELECT count(*) FROM fairlead_groups WHERE queue = :queue AND state = 2;
 SELECT id, name, tenant, was_priority, releases, token, holder, taken, deadline
 FROM fairlead_groups WHERE queue = :queue AND state = 2 ORDER BY token, k1, k2;
 
+-- held_groups: what readers hold, of a queue or of all, the longest first
+SELECT q.name, coalesce(g.name, ''), g.tenant, nullif(g.was_priority, -1), g.releases + 1,
+  (SELECT count(*) FROM fairlead_messages m WHERE m.group_id = g.id),
+  g.token, h.name, g.taken, g.deadline
+FROM fairlead_groups g JOIN fairlead_queues q ON q.id = g.queue LEFT JOIN fairlead_lease_holders h ON h.id = g.holder
+WHERE g.state = 2 AND (:queue IS NULL OR g.queue = :queue) ORDER BY g.taken, g.token LIMIT :most;
+
+-- held_with: the groups that a reader holds with a token
+SELECT g.id, q.name FROM fairlead_groups g JOIN fairlead_queues q ON q.id = g.queue
+WHERE g.state = 2 AND g.token = :token ORDER BY g.id;
+
 -- group_place: where a group stands
 SELECT id, state, head, arrived, tenant, k1, k2 FROM fairlead_groups
 WHERE queue = :queue AND name = :name;

@@ -1,0 +1,65 @@
+"""What readers hold, who they are, and how an operator takes it back from one of them."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from fairlead.balance.times import seconds
+from fairlead.store.database.port import Database
+from fairlead.store.journal.log import Log
+from fairlead.store.queues.failing import ERROR
+from fairlead.store.queues.settings import Queue, known_queue
+from fairlead.store.queues.settling import take_back
+
+WHY: Final = "an operator took it back"
+
+
+class HeldGroup(NamedTuple):
+    """A group in the hands of a reader."""
+
+    queue: str
+    """Its queue's name."""
+    group: str
+    """Its name; "" for a message without a group."""
+    tenant: str
+    """Whose it is."""
+    priority: int | None
+    """With which it was taken; None: nobody had raised it."""
+    attempt: int
+    """1 for the first."""
+    messages: int
+    """How many it has."""
+    token: int
+    """What settles it."""
+    reader: str
+    """Host and process of who holds it; "" for a reader in plain SQL."""
+    since: float
+    """When it was taken: seconds since 1970."""
+    until: float
+    """When its lease is over: seconds since 1970."""
+
+
+def held_groups(database: Database, queue: Queue | None, most: int) -> list[HeldGroup]:
+    """What readers hold, the longest first; of one queue or of all."""
+    rows = database.run("held_groups", queue=queue and queue.id, most=most)
+    return [
+        HeldGroup(
+            *(name, group, tenant, priority, attempt, messages, token),
+            *(reader or "", seconds(taken), seconds(deadline)),
+        )
+        for name, group, tenant, priority, attempt, messages, token, reader, taken, deadline in rows
+    ]
+
+
+def take_back_with(
+    database: Database, now: int | None, token: int, actor: str, reason: str, *, failed: bool
+) -> int:
+    """Release the groups that a reader holds with a token; how many there were."""
+    rows = database.run("held_with", token=token)
+    why = f"{WHY}: {reason}" if reason else WHY
+    for id_, name in rows:
+        queue = known_queue(database, name, now)
+        log = Log(database, name, queue.moment, actor)
+        take_back(database, queue, [(id_, token)], log, why, failed=ERROR if failed else "")
+        log.flush()
+    return len(rows)
