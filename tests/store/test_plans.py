@@ -58,7 +58,9 @@ READS_ALL: Final = {
         ("mark_fair", "mark_late", "ready_tenants", "charges", "forgive", "count_length"), SET
     ),
     **dict.fromkeys(("all_tenants", "drop_tenants", "unbind", "completions"), ALL_OF_ONE),
-    **dict.fromkeys(("lease_holders_of", "every_lease_holder"), IN_HANDS),
+    **dict.fromkeys(
+        ("lease_holders_of", "every_lease_holder", "held_groups", "held_with"), IN_HANDS
+    ),
     "forget_ended": ENDED,
     "schedules": COUNTED,
     **dict.fromkeys(CHECKS, "an operator checks the store, or mends it"),
