@@ -37,12 +37,15 @@ def node_with_rhea() -> tuple[str, dict[str, str]]:
     return node, environment
 
 
-def java_with_jms() -> list[str]:
-    """How a program in one file is run that uses Qpid JMS."""
-    program("javac")
+def java_with_jms(sources: Path, to: Path) -> list[str]:
+    """How the class `clients.Answers` is run, which uses Qpid JMS; it is compiled into `to`."""
+    compiler = program("javac")
     if not any((PEERS / "jms").glob("qpid-jms-client-*.jar")):
         missing("Qpid JMS, from Maven")
-    return [program("java"), "-cp", str(PEERS / "jms" / "*")]
+    jars = str(PEERS / "jms" / "*")
+    line = [compiler, "-cp", jars, "-d", str(to), *map(str, sources.glob("*.java"))]
+    subprocess.run(line, check=True)
+    return [program("java"), "-cp", f"{to}{os.pathsep}{jars}", "clients.Answers"]
 
 
 def go_answers() -> str:

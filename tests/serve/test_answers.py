@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -37,14 +38,17 @@ def served(request: pytest.FixtureRequest) -> Iterator[Served]:
 
 
 def printed(client: str, at: str) -> str:
-    environment = None
     if client == "jms":
-        line = [*peers.java_with_jms(), str(HERE / "Answers.java"), f"amqp://{at}"]
-    elif client == "go":
-        line = [peers.go_answers(), f"amqp://{at}"]
-    else:
-        node, environment = peers.node_with_rhea()
-        line = [node, str(HERE / "answers.js"), at.partition(":")[2]]
+        with TemporaryDirectory() as classes:
+            program = peers.java_with_jms(HERE / "jms", Path(classes))
+            return output_of([*program, f"amqp://{at}"])
+    if client == "go":
+        return output_of([peers.go_answers(), f"amqp://{at}"])
+    node, environment = peers.node_with_rhea()
+    return output_of([node, str(HERE / "answers.js"), at.partition(":")[2]], environment)
+
+
+def output_of(line: list[str], environment: dict[str, str] | None = None) -> str:
     done = subprocess.run(
         line, env=environment, capture_output=True, text=True, timeout=LONGEST, check=False
     )
