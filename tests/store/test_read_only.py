@@ -5,39 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-import psycopg
 import pytest
 
 from fairlead import AsyncStore, Store
 from fairlead.errors import StoreError
 from fairlead.store.database.postgresql import without_password
 from fairlead.store.workers.threads import Threads
+from tests.proxies import read_only
 from tests.stores import made_url
-
-OTHERS = (
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-)
-
-
-@contextmanager
-def read_only(url: str) -> Iterator[None]:
-    """All connections are lost, and those that come next can write nothing."""
-    with psycopg.connect(url, autocommit=True) as admin:
-        admin.execute("SET default_transaction_read_only = off")
-        name = admin.info.dbname
-        admin.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
-        admin.execute(OTHERS)
-        try:
-            yield
-        finally:
-            admin.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
 
 
 def eventually(does: Callable[[], Any]) -> Any:

@@ -209,7 +209,11 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         return renewed(self._database, every, deadline)
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> Any:  # noqa: ANN401
-        """Run a statement of one's own; values are bound by the driver. Gives its cursor."""
+        """Run a statement of one's own; values are bound by the driver. Gives its cursor.
+
+        Raises what the driver does; on a connection of the store's StoreError where that is lost,
+        or another transaction has locked for too long what the statement needs.
+        """
         self._check()
         return self._database.execute(sql, values)
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Final, Self
 
-from fairlead.errors import MessageError
+from fairlead.errors import MessageError, StoreError
 from fairlead.order.key import UNRAISED
 from fairlead.order.queue import Work, nothing_given
 from fairlead.store.arguments import duration, reason_of, whole
@@ -24,13 +24,15 @@ from fairlead.store.queues.taking import Held
 AT_ONCE: Final = 0.0001
 """Seconds. Whoever ends a conversation has to ask the server, which takes longer: nobody can have
 done so, and know it, since a server has told that it has not ended."""
+PAUSE: Final = 1.0
+"""Seconds until a group can be taken again whose reader the database has failed."""
 
 
 class HeldWork(Work):
     """A group that a reader holds: an iterator over its messages, and the verbs that settle it.
 
     `with work:` accepts what was given at the end of the block; where the block raises, it
-    releases the group, and that counts as a failure.
+    releases the group, and that counts as a failure, unless it raises StoreError.
     """
 
     def __init__(self, session: DialogSession, queue: str, held: Held) -> None:
@@ -253,7 +255,9 @@ class HeldWork(Work):
     ) -> None:
         if self.is_settled():
             return
-        if isinstance(error, Exception):
+        if isinstance(error, StoreError):  # the database has failed, and no message
+            self.release(delay=PAUSE)
+        elif isinstance(error, Exception):
             self.release(error=f"{type(error).__name__}: {error}")
         elif error is not None:  # the process is told to stop: nothing has failed
             self.release()

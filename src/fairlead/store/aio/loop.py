@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
+from fairlead.errors import StoreError
 from fairlead.store.aio.joining import Joined
 from fairlead.store.aio.running import Endings, asker
 from fairlead.store.database import bridge
@@ -17,6 +18,9 @@ from fairlead.store.database.connections import Connections
 from fairlead.store.database.port import Database
 
 T = TypeVar("T")
+
+PATIENCE: Final = 30.0
+"""Seconds for which a task waits for its turn."""
 
 
 class OnLoop:
@@ -77,6 +81,7 @@ class LoopConnections(Connections):
     def __init__(self, connect: Callable[[], Database], place: str, most: int) -> None:
         """`most`: of connections at one time."""
         super().__init__(connect, place)
+        self._most = most
         self._turns = asyncio.Semaphore(most)
         self._in_use: Counter[object] = Counter()
         """Task → its connections."""
@@ -92,7 +97,7 @@ class LoopConnections(Connections):
         self._in_use[caller] += 1
         try:
             if in_turn:
-                bridge.wait_for(self._turns.acquire())
+                bridge.wait_for(self._turn())
         except BaseException:
             self._leave(caller, in_turn=False)
             raise
@@ -103,6 +108,16 @@ class LoopConnections(Connections):
             raise
         self._users[id(found[0])] = caller, in_turn
         return found
+
+    async def _turn(self) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._turns.acquire()
+        except TimeoutError:
+            raise StoreError(
+                f"{self._place}: found all {self._most} connections in use for {PATIENCE:g} "
+                "seconds, allowed: shorter transactions, or more `connections` of the store"
+            ) from None
 
     def _give_back(self, database: Database) -> None:
         caller, in_turn = self._users.pop(id(database))

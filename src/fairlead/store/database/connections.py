@@ -36,8 +36,7 @@ class Connections:
         self._closed = True
         if self._process != os.getpid():
             return False
-        while self._idle:
-            self._idle.pop().close()
+        self._close_idle()
         return True
 
     @contextmanager
@@ -132,8 +131,14 @@ class Connections:
     def _give_back(self, database: Database) -> None:
         if self._closed or database.lost:
             database.close()
+            self._close_idle()  # they may be as lost, and each would cost a verb
         else:
             self._idle.append(database)
+
+    def _close_idle(self) -> None:
+        with suppress(IndexError):  # other threads take some
+            while True:
+                self._idle.pop().close()
 
     def refuse_nested(self) -> None:
         """Raises MessageError inside a transaction of the same thread."""

@@ -26,7 +26,7 @@ from fairlead.errors import (
     StoreError,
     TransientStoreError,
 )
-from fairlead.store.database.deadline import watch
+from fairlead.store.database.deadline import MINE, watch
 from fairlead.store.database.pausing import pause
 from fairlead.store.database.port import Row
 from fairlead.store.database.statements import statements
@@ -39,6 +39,8 @@ SETTINGS: Final[dict[str, Any]] = {
     "keepalives_count": 3,
 }
 """Of each connection; a machine that is lost is noticed within a minute."""
+CONNECT: Final = 30
+"""Seconds for which each host of a URL may take until a connection is there."""
 POLL: Final = 0.01
 """Seconds."""
 COLUMN: Final = re.compile(r"%\((\w+)(?:\.begin)?\)s::\w+\[\]")
@@ -63,11 +65,14 @@ UNREADABLE: Final = (
 OPENING: Final = (
     "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; "
     "SELECT set_config('idle_session_timeout', '0', false) "
-    "WHERE current_setting('server_version_num')::int >= 140000"
-)
+    "WHERE current_setting('server_version_num')::int >= 140000; "
+    "SELECT set_config('lock_timeout', '30s', false) WHERE current_setting('lock_timeout') = '0'; "
+) + MINE
 """Whatever the default of the database or of the user is: single statements run so, too, and idle
-connections stay; by one of them a process says that it lives."""
+connections stay; by one of them a process says that it lives. Nobody waits for a lock for ever: as
+long as for a writer on SQLite, unless the database, the user or the URL has another time."""
 DISK_FULL: Final = "53100"
+LOCKED: Final = "55P03"
 DENIED: Final = "42501"
 READ_ONLY: Final = "25006"
 """It was opened at a server that writes nothing, such as a stand-by that was asked for a moment."""
@@ -107,6 +112,8 @@ class PostgreSQL:
         """Whether it is connected to a server that is of no use."""
         self.waits_since: float | None = None
         """Since when a statement waits for the server, as `time.monotonic` has it; None: none."""
+        self.began: int | None = None
+        """When the server's process began, in microseconds; None: it has not said so yet."""
         self._texts = statements(self.dialect)
         # a cursor of the driver's own kind, whatever kind the caller's connection makes
         self._cursor = self._new_cursor()
@@ -117,9 +124,15 @@ class PostgreSQL:
         """A connection of the driver's."""
         import psycopg
 
-        connection = psycopg.connect(url, **SETTINGS)
-        connection.execute(OPENING)
-        return connection
+        return psycopg.connect(url, **settings_for(url))
+
+    def prepare(self) -> None:
+        """Settle how the session works, before it is used."""
+        with self._as_store_error():
+            found = self._wait(self.connection.execute(OPENING))
+            while found.nextset():
+                pass
+            ((self.began,),) = self._wait(found.fetchall())
 
     def _new_cursor(self) -> Any:  # noqa: ANN401 - the driver's
         from psycopg import Cursor
@@ -207,8 +220,16 @@ class PostgreSQL:
             self._wait(self.connection.execute(text.encode()))
 
     def execute(self, sql: str, values: object = ()) -> Any:  # noqa: ANN401 - the driver's cursor
+        from psycopg import Error
+
         bound: Any = values or None
-        return self._wait(self.connection.execute(sql.encode(), bound))
+        try:
+            with self._waiting():
+                return self._wait(self.connection.execute(sql.encode(), bound))
+        except Error as error:  # the driver's, unless it says nothing of the statement
+            if self.own and (self.lost or error.sqlstate == LOCKED):
+                raise StoreError(f"{self.place}: {_in_words(error)}") from error
+            raise
 
     def begin(self) -> None:
         with self._as_store_error():
@@ -228,18 +249,16 @@ class PostgreSQL:
         from psycopg.pq import TransactionStatus
 
         if self.connection.info.transaction_status is not TransactionStatus.IDLE:
-            self.waits_since = time.monotonic()
             try:
-                self._wait(self.connection.execute("ROLLBACK"))
+                with self._waiting():
+                    self._wait(self.connection.execute("ROLLBACK"))
             except Error:
                 self.close()
-            finally:
-                self.waits_since = None
 
     def doom(self) -> None:
         from psycopg import Error
 
-        with suppress(Error):  # an error is what keeps it from being committed
+        with suppress(Error), self._waiting():  # an error is what keeps it from being committed
             self._wait(self.connection.execute("DO $$ BEGIN RAISE 'work of somebody else'; END $$"))
 
     def close(self) -> None:
@@ -252,12 +271,21 @@ class PostgreSQL:
                 os.close(self.connection.fileno())
 
     @contextmanager
-    def _as_store_error(self) -> Iterator[None]:
-        from psycopg import Error
-
+    def _waiting(self) -> Iterator[None]:
+        """Wait for the server, which is looked after (`deadline.py`)."""
         self.waits_since = time.monotonic()
         try:
             yield
+        finally:
+            self.waits_since = None
+
+    @contextmanager
+    def _as_store_error(self) -> Iterator[None]:
+        from psycopg import Error
+
+        try:
+            with self._waiting():
+                yield
         except Error as error:
             if error.sqlstate in REFUSED:
                 raise REFUSED[error.sqlstate](_in_words(error)) from None
@@ -269,8 +297,6 @@ class PostgreSQL:
             kind = TransientStoreError if error.sqlstate in TRANSIENT else StoreError
             who = self._who_grants() if error.sqlstate == DENIED else ""
             raise kind(f"{self.place}: {_in_words(error)}{who}") from error
-        finally:
-            self.waits_since = None
 
     def _who_grants(self) -> str:
         return (
@@ -317,7 +343,20 @@ def open_postgresql(url: str, kind: type[PostgreSQL] = PostgreSQL) -> PostgreSQL
         raise StoreError(f"{place}: {_in_words(error, url)}") from None
     _sessions.add(found)
     watch(found, url)
+    try:
+        found.prepare()
+    except BaseException:  # whoever asked was cancelled, say
+        found.close()
+        raise
     return found
+
+
+def settings_for(url: str) -> dict[str, Any]:
+    """Of a connection to this URL, which may have its own time for connecting. Raises psycopg's."""
+    from psycopg.conninfo import conninfo_to_dict
+
+    has_own = "connect_timeout" in conninfo_to_dict(url) or "PGCONNECT_TIMEOUT" in os.environ
+    return SETTINGS if has_own else {**SETTINGS, "connect_timeout": CONNECT}
 
 
 def without_password(url: str) -> str:
@@ -395,5 +434,7 @@ def _in_words(error: Exception, url: str = "") -> str:
     every = str(error).strip().splitlines() or [type(error).__name__]
     lines = [line for line in every if not line.startswith("\t")] or every  # without hints
     line = lines[-1] if lines[0].startswith("connection") else lines[0]
+    if getattr(error, "sqlstate", None) == LOCKED:
+        line = f"{line}: another transaction has held what this one needs (lock_timeout)"
     password = urlsplit(url).password if url else None
     return line.replace(password, "***") if password else line

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from fairlead.store.database.bridge import wait_for
-from fairlead.store.database.postgresql import OPENING, SETTINGS, PostgreSQL
+from fairlead.store.database.postgresql import PostgreSQL, settings_for
 
 
 class AsyncPostgreSQL(PostgreSQL):
@@ -16,18 +16,12 @@ class AsyncPostgreSQL(PostgreSQL):
     def connect(cls, url: str) -> Any:  # noqa: ANN401 - the driver's
         from psycopg import AsyncConnection
 
-        connecting = asyncio.ensure_future(AsyncConnection.connect(url, **SETTINGS))
+        connecting = asyncio.ensure_future(AsyncConnection.connect(url, **settings_for(url)))
         try:
-            connection = wait_for(asyncio.shield(connecting))
+            return wait_for(asyncio.shield(connecting))
         except asyncio.CancelledError:  # psycopg would leave it to the garbage collector
             connecting.add_done_callback(_close)
             raise
-        try:
-            wait_for(connection.execute(OPENING))
-        except BaseException:  # whoever asked was cancelled, say
-            wait_for(connection.close())
-            raise
-        return connection
 
     def _new_cursor(self) -> Any:  # noqa: ANN401 - the driver's
         from psycopg import AsyncCursor

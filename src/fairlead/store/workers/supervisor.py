@@ -90,7 +90,7 @@ class Child:
     def kill(self) -> None:
         """End it at once, if it has not ended."""
         self.process.kill()
-        self.process.join()
+        self.process.join(MARGIN)
 
 
 class Pauses:
