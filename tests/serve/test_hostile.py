@@ -380,6 +380,26 @@ def test_credit_that_cannot_be_counted_ends_the_link(served: Served) -> None:
     peer.close()
 
 
+def test_who_wants_less_than_is_on_its_way_keeps_its_link(store: Store, served: Served) -> None:
+    for n in range(3):
+        store.send("orders", n)
+    peer = Raw(served.server.places[0])
+    peer.say(STARTED, attaching(0, "orders", receives=True), flowing(0, 2))
+
+    def until(wanted: int, times: int) -> None:
+        while times:
+            heard = peer.hear()
+            assert heard is not None
+            assert heard[0] != raw.DETACH, heard
+            times -= heard[0] == wanted
+
+    until(raw.TRANSFER, 2)
+    peer.say(flowing(0, 1))  # it has not seen them yet
+    peer.say(flowing(0, 3))
+    until(raw.TRANSFER, 1)
+    peer.close()
+
+
 def test_frames_in_any_order_do_no_harm() -> None:
     frames = [
         opening()[8:],

@@ -119,7 +119,7 @@ class Connection(Engine):
         """Give back the credit that is left: there is nothing to send."""
         known = self._by_number.get(link.number)
         if known is not None and link.open:
-            LIB.pn_link_drained(known.pointer)
+            known.used += LIB.pn_link_drained(known.pointer)
             self._speak()
 
     def send(self, link: r.Link, sections: bytes, *, settled: bool) -> int:
@@ -135,6 +135,7 @@ class Connection(Engine):
         if settled:
             LIB.pn_delivery_settle(delivery)
         LIB.pn_link_advance(known.pointer)
+        known.used += 1
         self._traffic.sent += 1
         self._speak()
         if settled:

@@ -328,7 +328,10 @@ class Engine:
         if known is None or not known.link.sends:
             return
         drain = bool(LIB.pn_link_get_drain(pointer))
-        self._events.append(r.Flowed(known.link, LIB.pn_link_credit(pointer), drain))
+        credit = LIB.pn_link_credit(pointer)
+        if -known.used <= credit < 0:  # what it wants less of was on its way already
+            credit = 0
+        self._events.append(r.Flowed(known.link, credit, drain))
 
     def _delivery(self, event: Any) -> None:  # noqa: ANN401
         pointer = LIB.pn_event_delivery(event)

@@ -50,6 +50,8 @@ class Known(Struct, eq=False):
     """Of the message that is coming."""
     size: int = 0
     deliveries: set[int] = set()
+    used: int = 0
+    """Credit that was used, or given back."""
 
 
 def terminus_of(found: Any) -> r.Terminus:  # noqa: ANN401
