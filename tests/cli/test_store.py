@@ -109,6 +109,13 @@ def test_lines_are_messages_all_or_none(shell: Shell, monkeypatch: pytest.Monkey
     assert shell.store.queues()[0].messages == 2
 
 
+def test_what_a_command_did_before_it_failed_is_done(shell: Shell) -> None:
+    for body in ("a", "b", "c"):
+        shell.ok("send", "q", body, "--group", "g")
+    assert shell.run("take", "q", "--exec", "grep -qv b") == 4
+    assert [message["body"] for message in shell.rows("peek", "q")] == ["b", "c"]
+
+
 def test_a_command_accepts_or_releases_what_it_is_given(shell: Shell, tmp_path: Path) -> None:
     for body in ("a", "b"):
         shell.ok("send", "q", body, "--group", "g")

@@ -17,9 +17,12 @@ from tests.serve.serving import Served, wait_until
 class Client(MessagingHandler, TransactionHandler):
     """Takes so many messages, and sends one for each, in one transaction; then ends it."""
 
-    def __init__(self, url: str, takes: int, end: str, sends: int = 2) -> None:
+    def __init__(
+        self, url: str, takes: int, end: str, sends: int = 2, takes_from: str = "in"
+    ) -> None:
         super().__init__(prefetch=0, auto_accept=False)
         self.url, self.takes, self.end, self.sends = url, takes, end, sends
+        self.takes_from = takes_from
         self.seen: list[Any] = []
         self.before: Callable[[], None] = lambda: None
         self.over = ""
@@ -27,7 +30,7 @@ class Client(MessagingHandler, TransactionHandler):
     def on_start(self, event: Any) -> None:
         self.connection = event.container.connect(self.url, allowed_mechs="ANONYMOUS")
         self.sender = event.container.create_sender(self.connection, "out")
-        self.receiver = event.container.create_receiver(self.connection, "in")
+        self.receiver = event.container.create_receiver(self.connection, self.takes_from)
         event.container.declare_transaction(self.connection, handler=self)
 
     def on_transaction_declared(self, event: Any) -> None:

@@ -96,12 +96,12 @@ def peek(store: Store, queue: str, group: str | None, most: int, *, as_json: boo
 
 
 def _give(work: StoreWork, command: str) -> int:
-    """Run the command for each message, with its body as input."""
-    for message in work:
+    """Run the command for each message, its body as input; what was before a failure is done."""
+    for done, message in enumerate(work):
         status = _run(command, message, work)
         if status:
             how = f"status {status}" if status > 0 else f"signal {-status}"
-            work.release(error=f"the command ended with {how}")
+            work.release(error=f"the command ended with {how}", done=done)
             print(
                 f"fairlead: take {work.queue}: {work.named}: the command ended with {how} at "
                 f"message {message.id}; the group was released",

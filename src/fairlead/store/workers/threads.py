@@ -19,6 +19,8 @@ from fairlead.store.workers.manager import ServiceManager
 WAIT: Final = 1.0
 """Seconds for which a thread that has nothing to do waits for something."""
 LOOK: Final = 0.05
+HEARD: Final = 2.0
+"""Seconds, at most, until the store has heard that its process stops; grace may be shorter."""
 LOOK_FOR_SCHEDULES: Final = 30.0
 """Seconds after which a schedule that was declared meanwhile is known."""
 TOLD: Final = 0
@@ -58,6 +60,8 @@ class Threads:
         self._own = threading.local()
         """Whether a thread has found it gone itself; who asks little may find nothing amiss."""
         self._threads: list[threading.Thread] = []
+        self._telling: threading.Thread | None = None
+        """Tells the store that this process was told to stop."""
 
     def begin(self, step: Callable[[], bool], then: Callable[[], None] | None = None) -> None:
         """A thread that does a step again and again, until one says that it was the last.
@@ -75,7 +79,8 @@ class Threads:
     def stop(self) -> None:
         """Take no more work; what is in hand is no failure, however it ends."""
         self._end()
-        self._add(threading.Thread(target=self._tell, daemon=True))
+        self._telling = threading.Thread(target=self._tell, daemon=True)
+        self._add(self._telling)
 
     def _end(self) -> None:
         self._stop.set()
@@ -113,15 +118,26 @@ class Threads:
             signals += bool(number)
             if number and signals > 1:
                 return 128 + number
+        self._say_what_is_left(grace)
+        return int(self._died.is_set())
+
+    def _say_what_is_left(self, grace: float) -> None:
+        """Once the store has heard that this process stops, so that nothing of it has failed."""
+        heard = self._telling is None
+        if self._telling is not None:
+            self._telling.join(HEARD)
+            heard = not self._telling.is_alive()
         if self.busy and (left := list(IN_HAND)):
-            LOGGER.warning("left work in hand after %g s; it is taken back without blame", grace)
+            told = "it is taken back without blame"
+            if not heard:
+                told = "the store did not hear of it, and it may count as failed"
+            LOGGER.warning("left work in hand after %g s; %s", grace, told)
             for work in left:
                 LOGGER.warning("event=left %s", in_words(work))
         elif self.busy:
             LOGGER.warning(
                 "ended after %g s, with nothing in hand: the store did not answer", grace
             )
-        return int(self._died.is_set())
 
     def _is_lost(self, error: StoreError) -> None:
         """One line for a database that is gone, whichever thread has noticed it first."""

@@ -1,0 +1,1 @@
+"""Who is blamed: a story for each cell of docs/explanation/blame.md."""
