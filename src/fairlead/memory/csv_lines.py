@@ -9,8 +9,19 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from fairlead.pipeline.intake.files import LONGEST_CELL
+
 LINE_END: Final = re.compile(r"\r\n|\n|\r")
 QUOTE: Final = '"'
+
+
+class TooLongError(Exception):
+    """A cell is too long."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+
 
 Cells = list[str | None]
 """None: nothing stands there, or an empty text in quotes, which is nothing to Spark."""
@@ -24,44 +35,57 @@ class Row(NamedTuple):
 
 
 def rows(text: str, separator: str, *, multi_line: bool) -> Iterator[Row]:
-    """The rows of a file, without those in which nothing stands."""
+    """The rows of a file, without those in which nothing stands. Raises TooLongError."""
+    apart = re.escape(separator)
     if not multi_line:
+        ends = re.compile(apart)
         for line in LINE_END.split(text):
             if line.strip():
-                yield Row(_cells(line, separator, 0, multi_line=False)[0], line)
+                yield Row(_cells(line, separator, 0, ends, "\n")[0], line)
         return
-    at = 0
+    first = LINE_END.search(text)
+    end = "\n" if first is None else first.group()  # all rows end as the first does
+    at, ends = 0, re.compile(rf"{apart}|{end}")
     while at < len(text):
-        cells, after = _cells(text, separator, at, multi_line=True)
-        raw = LINE_END.sub("\n", text[at:after]).removesuffix("\n")
+        cells, after = _cells(text, separator, at, ends, end)
+        raw = text[at:after].replace(end, "\n").removesuffix("\n")
         if raw.strip():
             yield Row(cells, raw)
         at = after
 
 
-def _cells(text: str, separator: str, at: int, *, multi_line: bool) -> tuple[Cells, int]:
-    """The cells from a place on, and where the next row begins."""
-    ends = {separator, "\n", "\r"} if multi_line else {separator}
+def _cells(
+    text: str, separator: str, at: int, ends: re.Pattern[str], end: str
+) -> tuple[Cells, int]:
+    """The cells from a place on, and where the next row begins.
+
+    `ends`: what ends a cell. `end`: what ends a row; in a quoted cell it is a line break as any.
+    """
     found: Cells = []
     n = len(text)
     while True:
-        if at < n and text[at] == QUOTE:
+        start = at
+        if text.startswith(QUOTE, at):
             cell, at = _quoted(text, at, ends)
-            found.append(cell or None)
+            cell = cell.replace(end, "\n")
         else:
-            start = at
-            while at < n and text[at] not in ends:
-                at += 1
-            found.append(text[start:at] or None)
-        if at < n and text[at] == separator:
+            at = _end(text, at, ends)
+            cell = text[start:at]
+        if len(cell) > LONGEST_CELL:
+            raise TooLongError(text.count("\n", 0, start) + 1)
+        found.append(cell or None)
+        if text.startswith(separator, at):
             at += 1
             continue
-        if text.startswith("\r\n", at):
-            return found, at + 2
-        return found, min(n, at + 1)
+        return found, min(n, at + len(end))
 
 
-def _quoted(text: str, at: int, ends: set[str]) -> tuple[str, int]:
+def _end(text: str, at: int, ends: re.Pattern[str]) -> int:
+    found = ends.search(text, at)
+    return len(text) if found is None else found.start()
+
+
+def _quoted(text: str, at: int, ends: re.Pattern[str]) -> tuple[str, int]:
     """A cell that begins with a quote: if what follows the last one is no end, as it stands."""
     parts: list[str] = []
     begin, n = at, len(text)
@@ -72,14 +96,13 @@ def _quoted(text: str, at: int, ends: set[str]) -> tuple[str, int]:
             return "".join(parts) + text[at:], n
         parts.append(text[at:close])
         at = close + 1
-        if at < n and text[at] == QUOTE:
+        if text.startswith(QUOTE, at):
             parts.append(QUOTE)
             at += 1
-        elif at >= n or text[at] in ends:
+        elif at >= n or ends.match(text, at):
             return "".join(parts), at
         else:
-            while at < n and text[at] not in ends:
-                at += 1
+            at = _end(text, at, ends)
             return text[begin:at], at
     return "".join(parts), n
 

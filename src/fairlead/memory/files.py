@@ -23,11 +23,14 @@ from fairlead.errors import UserError
 from fairlead.memory import csv_lines
 from fairlead.memory.fits import OTHERWISE, available, too_large
 from fairlead.pipeline.constants import LONGEST_SHOWN, NO_CHARACTER, ROW_DIGITS
+from fairlead.pipeline.intake.arrow_types import as_spark_has, refuse_unknown, stored
 from fairlead.pipeline.intake.files import (
     COMPRESSIONS,
+    LONGEST_CELL,
     ONE_LINE,
     OPENED,
     OTHER_ENCODING,
+    TOO_LONG,
     UTF8,
     Kind,
     each_key_once,
@@ -97,6 +100,7 @@ def refuse_what_spark_reads(
         raise UserError(
             f"{path}: --read-option {name}: {SPARK_READS}: {', '.join(sorted(UNDERSTOOD))}"
         )
+    refuse_unknown(path, kind, drop)
     files = [file for file in files_in(place, path) if file.stat().st_size]
     _folders(files, place, path)
     names = names_in(path, kind)
@@ -107,7 +111,7 @@ def refuse_what_spark_reads(
         )
     for file in files if kind.format == "parquet" else []:
         with suppress(pa.ArrowException, OSError):  # said when it is read
-            for field in pq.read_schema(file):
+            for field in stored(file):
                 if field.name not in drop:
                     _kind(field.type, field.name, file)
     return place, files, names
@@ -212,11 +216,16 @@ def _csv(file: Path, kind: Kind, names: list[str], _drop: Collection[str]) -> Fo
     separator = kind.options.get("sep", ",").replace("\\t", "\t")
     if kind.encoding != UTF8:
         data = _text(data, kind).encode()
+    if multi_line and data.count(b"\r") == data.count(b"\n") == data.count(b"\r\n"):
+        data = data.replace(b"\r\n", b"\n")
     found = _regular(data, separator, names, multi_line=multi_line)
     if found is not None:
         return Found(found, None)
     text = data.decode("utf-8-sig", errors="replace")
-    every = list(csv_lines.rows(text, separator, multi_line=multi_line))[1:]
+    try:
+        every = list(csv_lines.rows(text, separator, multi_line=multi_line))[1:]
+    except csv_lines.TooLongError as error:
+        raise UserError(f"{file}: {TOO_LONG}, in line {error.line:,}") from None
     cells, raw = csv_lines.table(every, len(names))
     reasons = [None if row is None else _cut_row(row) for row in raw]
     if kind.encoding == UTF8 and not _is_utf8(data):
@@ -231,7 +240,8 @@ def _csv(file: Path, kind: Kind, names: list[str], _drop: Collection[str]) -> Fo
 def _regular(data: bytes, separator: str, names: list[str], *, multi_line: bool) -> pa.Table | None:
     """The table of a file about which all readers of CSV agree; None for another."""
     mark = re.escape(separator.encode())
-    odd = b'"' in data and re.search(ODD_QUOTE % (mark, mark), data)
+    odd = b'"' in data and re.search(ODD_QUOTE % (mark, mark), data) is not None
+    odd = odd or (multi_line and b"\r" in data)  # then it is no end of a row
     if odd or len(names) == 1 or not _is_utf8(data):
         return None
     parse = pa.csv.ParseOptions(delimiter=separator, newlines_in_values=multi_line)
@@ -247,6 +257,9 @@ def _regular(data: bytes, separator: str, names: list[str], *, multi_line: bool)
     except pa.ArrowInvalid:
         return None
     if table.column_names != names:
+        return None
+    lengths = (pc.max(pc.binary_length(column)).as_py() or 0 for column in table.columns)
+    if max(lengths) > LONGEST_CELL:
         return None
     if not multi_line and b'"' in data:
         breaks = (pc.any(pc.match_substring_regex(column, r"[\r\n]")) for column in table.columns)
@@ -349,7 +362,7 @@ def _parquet(file: Path, _kind: Kind, _names: list[str], drop: Collection[str]) 
     try:
         every = pq.read_schema(file).names
         texts = [f.name for f in pq.read_schema(file) if _is_text(f.type) and f.name not in drop]
-        coded = pq.ParquetFile(file, read_dictionary=texts)
+        coded = pq.ParquetFile(file, read_dictionary=texts, coerce_int96_timestamp_unit="us")
         table = coded.read([name for name in every if name not in drop])
         _check_room(table, file)
         # What is dropped may be of any type, and is there to be dropped.
@@ -358,7 +371,7 @@ def _parquet(file: Path, _kind: Kind, _names: list[str], drop: Collection[str]) 
                 table = table.add_column(place, name, pa.nulls(len(table), pa.string()))
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{file}: not a table of format parquet: {error}") from None
-    return Found(_known(table, file), None)
+    return Found(_known(table, file, drop), None)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -380,36 +393,24 @@ def _check_room(table: pa.Table, file: Path) -> None:
         raise too_large(str(file), need * COPIES, free)
 
 
-SIGNED: Final = {
-    pa.uint8(): pa.int16(),
-    pa.uint16(): pa.int32(),
-    pa.uint32(): pa.int64(),
-    pa.uint64(): pa.decimal128(20, 0),
-}
-"""What holds the numbers of those types of which Spark has none."""
-
-
-def _known(table: pa.Table, file: Path) -> pa.Table:
+def _known(table: pa.Table, file: Path, drop: Collection[str]) -> pa.Table:
     """The table with the types that Spark gives it."""
-    schema = table.schema.remove_metadata()
-    for place, field in enumerate(schema):
-        schema = schema.set(place, pa.field(field.name, _kind(field.type, field.name, file)))
+    schema, found = table.schema.remove_metadata(), stored(file)
+    for place, name in enumerate(schema.names):
+        if name not in drop:
+            kind = _kind(found.field(place).type, name, file)
+            schema = schema.set(place, pa.field(name, kind))
     return table.cast(schema, safe=False)
 
 
 def _kind(kind: pa.DataType, name: str, file: Path) -> pa.DataType:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return pa.string()
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", None if kind.tz is None else "UTC")
-    if pa.types.is_nested(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind):
+    found = as_spark_has(kind)
+    if found is None or pa.types.is_nested(found):
         raise UserError(
             f"{file}: {name}: found {kind}, {SPARK_READS}: texts, numbers and times, or "
             f"--drop {name}"
         )
-    return SIGNED.get(kind, kind)
+    return found
 
 
 def _lines(file: Path, kind: Kind, _names: list[str], _drop: Collection[str]) -> Found:

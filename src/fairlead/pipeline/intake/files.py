@@ -9,7 +9,6 @@ import gzip
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
@@ -49,6 +48,12 @@ BEGIN: Final[Mapping[str, bytes]] = {
 """How files of these kinds begin; no table of text does. (UTF-32 begins like UTF-16.)"""
 WHOLE: Final = {"parquet": "Parquet", "orc": "ORC"}
 UTF8: Final = "UTF-8"
+LONGEST_CELL: Final = 1_000_000
+"""Characters of CSV. A quote that is never closed would make one cell of the rest of the file."""
+TOO_LONG: Final = (
+    f"found a cell of more than {LONGEST_CELL:,} characters, allowed: fewer; a quoted text may "
+    "never be closed"
+)
 LOOKED_AT: Final = 1 << 16
 MAX_JSON: Final = 1 << 22
 """Bytes of a file of JSON whose every line is looked at, because any can have one more name."""
@@ -89,7 +94,7 @@ def kind_of(path: str, input_format: str | None, options: Mapping[str, str]) -> 
 def readable(path: str, kind: Kind) -> None:
     """Refuse early what is clearly no such table: missing, empty, forbidden, of another kind."""
     place = local(path)
-    if place is None or _is_pattern(path):
+    if place is None or is_pattern(path):
         return
     if not place.exists():
         raise UserError(f"{path}: no such file or folder")
@@ -115,7 +120,7 @@ def readable(path: str, kind: Kind) -> None:
 def names_in(path: str, kind: Kind) -> list[str] | None:
     """The columns that a table will have; None where that is not certain here."""
     place = local(path)
-    if place is None or _is_pattern(path):
+    if place is None or is_pattern(path):
         return None
     if not kind.options.keys() <= UNDERSTOOD:
         return None
@@ -133,7 +138,8 @@ def names_in(path: str, kind: Kind) -> list[str] | None:
     return None if found is None else [*found, *_partitions(files, place)]
 
 
-def _is_pattern(path: str) -> bool:
+def is_pattern(path: str) -> bool:
+    """Whether a path stands for several, as Spark has it."""
     place = local(path)
     return any(each in path for each in "*?[{") and not (place and place.exists())
 
@@ -167,7 +173,7 @@ def _ending_of(path: str) -> str:
         return found[0]
     if all(each in FORMATS for each in found):
         raise UserError(f"{path}: found {listed(found)} in one folder, allowed: files of one kind")
-    if place is not None and not _is_pattern(path) and not place.exists():
+    if place is not None and not is_pattern(path) and not place.exists():
         raise UserError(f"{path}: no such file or folder")
     raise UserError(
         f"{path}: found {listed(each or 'no ending' for each in found)}, "
@@ -320,23 +326,6 @@ def _keys(files: list[Path], kind: Kind) -> list[str] | None:
                 return None
             found |= dict.fromkeys(row)
     return list(found)
-
-
-def nanoseconds(path: str, kind: Kind) -> dict[str, bool]:
-    """The columns of Parquet files here that are times in nanoseconds: whether with a zone."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    place, found = local(path), dict[str, bool]()
-    if kind.format != "parquet" or place is None or _is_pattern(path) or not place.exists():
-        return found
-    files = [file for file in files_in(place, path) if file.stat().st_size]
-    for file in files[:MAX_SCHEMAS]:
-        with suppress(pa.ArrowException, OSError):  # said when it is read
-            for field in pq.read_schema(file):
-                if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
-                    found[field.name] = field.type.tz is not None
-    return found
 
 
 def each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from fairlead.balance.objects import kind_of as type_of
@@ -28,15 +29,22 @@ from fairlead.pipeline.constants import (
     PREFIX,
     ROW_DIGITS,
 )
+from fairlead.pipeline.intake.arrow_types import (
+    as_spark_has,
+    nanoseconds,
+    refuse_unknown,
+    schema_of,
+)
 from fairlead.pipeline.intake.catalog import table_of
 from fairlead.pipeline.intake.files import (
+    LONGEST_CELL,
     ONE_LINE,
     OTHER_ENCODING,
+    TOO_LONG,
     UTF8,
     Kind,
     has_plain_folders,
     kind_of,
-    nanoseconds,
 )
 from fairlead.pipeline.intake.mapped import mapped, own_columns
 from fairlead.pipeline.intake.names import IDENTITY, check_names, names_of
@@ -49,7 +57,7 @@ __all__ = ["read"]
 
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     # A folder's files that order their columns otherwise are refused, not misread.
-    "csv": {**CSV, "enforceSchema": "false"},
+    "csv": {**CSV, "enforceSchema": "false", "maxCharsPerColumn": str(LONGEST_CELL)},
     "json": {"primitivesAsString": "true", "columnNameOfCorruptRecord": MALFORMED},
     # A column that only some files have is not to be lost.
     "parquet": {"mergeSchema": "true"},
@@ -60,6 +68,8 @@ DAY = 86_400 * MICROS
 EXACT = "decimal(18,6)"
 UNREADABLE = "FAILED_READ_FILE"
 """What Spark calls a file that it cannot read to its end."""
+CELL_TOO_LONG = f"Index {LONGEST_CELL} out of bounds"
+"""What Spark's reader of CSV says of a cell that its buffer cannot hold."""
 CREATED = ("pandas.DataFrame", "pyarrow.Table", "list")
 """What Spark makes a DataFrame of."""
 
@@ -95,7 +105,8 @@ def read(
             raise UserError(
                 f"{each}: found {other.format}, allowed: {kind.format}, as in {places[0]}"
             )
-    table = _loaded(spark, path, [for_spark(each) for each in places], kind)
+    odd = refuse_unknown(path, kind, drop)
+    table = _loaded(spark, path, [for_spark(each) for each in places], kind, odd)
     names = own_columns(table)
     made = dict(columns or {})
     names_of(names, path, columns=made, drop=drop, number_rows=number_rows)
@@ -106,10 +117,13 @@ def read(
     return mapped(table, path, made, dropped)
 
 
-def _loaded(spark: SparkSession, path: str, places: list[str], kind: Kind) -> DataFrame:
+def _loaded(
+    spark: SparkSession, path: str, places: list[str], kind: Kind, odd: Sequence[str]
+) -> DataFrame:
     """What the files hold, as they are; with MALFORMED where lines can be no rows.
 
-    `places`: what Spark reads of `path`: itself, or some of its files.
+    `places`: what Spark reads of `path`: itself, or some of its files. `odd`: columns that it
+    cannot read, and that are to be dropped.
     """
     refuse_unfinished(spark, path)
     fine = nanoseconds(path, kind)
@@ -123,7 +137,8 @@ def _loaded(spark: SparkSession, path: str, places: list[str], kind: Kind) -> Da
         return spark.read.format(kind.format).options(**said)
 
     try:
-        table = reader().load(places)
+        table = _without(reader(), path, kind, odd).load(places)
+        table = table.withColumns({name: F.lit(None).cast("string") for name in odd})
         names = table.columns
     except (PySparkException, Py4JJavaError) as error:
         found = not_reached(error) or f"not a table of format {kind.format}: {why(error)}"
@@ -141,6 +156,22 @@ def _loaded(spark: SparkSession, path: str, places: list[str], kind: Kind) -> Da
     if kind.format == "text":
         return _lines(table, kind)
     return _json(table) if MALFORMED in names else _to_microseconds(table, fine)
+
+
+def _without(reader: DataFrameReader, path: str, kind: Kind, odd: Sequence[str]) -> DataFrameReader:
+    """Reads all but the columns that Spark cannot read; it looks for none of these then."""
+    schema = schema_of(path, kind) if odd else None
+    if schema is None:
+        return reader
+    kept = [field for field in schema if field.name not in odd]
+    known = [pa.field(field.name, _stored(field.type)) for field in kept]
+    return reader.schema(from_arrow_schema(pa.schema(known), prefer_timestamp_ntz=True))
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """As Spark reads it from a file: nanoseconds as numbers."""
+    fine = pa.types.is_timestamp(kind) and kind.unit == "ns"
+    return pa.int64() if fine else as_spark_has(kind)
 
 
 def _to_microseconds(table: DataFrame, fine: Mapping[str, bool]) -> DataFrame:
@@ -333,7 +364,10 @@ def reading() -> Iterator[None]:
         file = _unread(error)
         if file is None:
             raise
-        raise UserError(f"{file}: cannot be read: {why(error)}") from None
+        reason = why(error)
+        if reason.startswith(CELL_TOO_LONG):
+            raise UserError(f"{file}: {TOO_LONG}") from None
+        raise UserError(f"{file}: cannot be read: {reason}") from None
 
 
 def _unread(error: Exception) -> str | None:
