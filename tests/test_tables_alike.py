@@ -307,3 +307,38 @@ def test_a_cell_that_is_just_short_enough_is_read(capsys: pytest.CaptureFixture[
         Path("t.csv").write_text('id,time,x\na,1,"' + "u" * (1_000_000 + more) + '"\n')
         found = outcome(capsys, "t.csv", "memory")
         assert (found["read"] if rows else LONG in found) == (rows or True)
+
+
+ODD: dict[str, tuple[str, list[str]]] = {
+    "blanks.csv": ('id,time,x\na,1,"u" \nb,2, "v"\n', []),
+    "ends.csv": ("id,time,x\r\na,1,x\nb,2,x\rc,3,x\n", []),
+    "postgresql.csv": ('id,time,x\na,1,""\nb,2,\nc,2026-03-02 10:00:00.5+00,"say ""hi"""\n', []),
+    "quotes.csv": ('id,time,x\na,1,u"v\nb,2,"u"v\nc,3,v"\nd,4,""""\n', []),
+    "rows.csv": ("id,time,x\na,1\nb,2,3,4\n\n  \n,,\nc,3,x\n", []),
+    "list.jsonl": ('[{"id": "a", "time": 1}, {"id": "b", "time": 2}]\n', []),
+    "jq.jsonl": ('{"id":"a","time":1,"x":null}\n{"id":3,"time":1e3,"x":true}\n', []),
+    "single.jsonl": ("{'id': 'a', 'time': 1}\n{\"id\": \"b\", \"time\": 2}\n", []),
+    "strict.jsonl": ('{"id": "a", "time": 1,}\n{"id": "b", "time": 02}\n{"id":"c","time":3}\n', []),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ODD)
+def test_what_stands_oddly_in_a_file_is_read_alike(
+    name: str, spark: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content, more = ODD[name]
+    Path(name).write_bytes(content.encode())
+    assert same(capsys, name, *more, to="json" if name.endswith("jsonl") else "csv")
+
+
+def test_a_list_of_objects_is_as_many_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("list.jsonl").write_text(ODD["list.jsonl"][0])
+    assert outcome(capsys, "list.jsonl", "memory")["read"] == 2
+
+
+def test_blanks_after_a_quote_are_no_part_of_a_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("blanks.csv").write_text(ODD["blanks.csv"][0])
+    _, lines = outcome(capsys, "blanks.csv", "memory", to="csv")["decisions"]
+    assert lines[0].startswith("a,1,u,")

@@ -85,6 +85,13 @@ def _end(text: str, at: int, ends: re.Pattern[str]) -> int:
     return len(text) if found is None else found.start()
 
 
+def _passed(text: str, at: int, ends: re.Pattern[str]) -> int:
+    """Where blanks after a quote end: they are no part of its cell."""
+    while at < len(text) and text[at] <= " " and not ends.match(text, at):
+        at += 1
+    return at
+
+
 def _quoted(text: str, at: int, ends: re.Pattern[str]) -> tuple[str, int]:
     """A cell that begins with a quote: if what follows the last one is no end, as it stands."""
     parts: list[str] = []
@@ -99,8 +106,8 @@ def _quoted(text: str, at: int, ends: re.Pattern[str]) -> tuple[str, int]:
         if text.startswith(QUOTE, at):
             parts.append(QUOTE)
             at += 1
-        elif at >= n or ends.match(text, at):
-            return "".join(parts), at
+        elif (after := _passed(text, at, ends)) >= n or ends.match(text, after):
+            return "".join(parts), after
         else:
             at = _end(text, at, ends)
             return text[begin:at], at

@@ -300,7 +300,9 @@ def _json(file: Path, kind: Kind, _names: list[str], drop: Collection[str]) -> F
     if kind.options.get("multiLine", "false").lower() == "true":
         raise UserError(f"{file}: --read-option multiLine: {SPARK_READS}: one object a line")
     lines = [line for line in _text(_bytes(file), kind).split("\n") if line.strip()]
-    rows = [_object(line, file) for line in lines]
+    found = [_objects(line, file) for line in lines]
+    rows = [row for each in found for row in each]
+    lines = [line for line, each in zip(lines, found, strict=True) for _ in each]
     allowed = f"allowed: an object of JSON on one line, in UTF-8; {ONE_LINE}"
     reasons = [
         _found("row", line.removesuffix("\r"), allowed) if row is None else None
@@ -320,8 +322,11 @@ def _json(file: Path, kind: Kind, _names: list[str], drop: Collection[str]) -> F
     return Found(table, reasons if None in rows else None)
 
 
-def _object(line: str, file: Path) -> dict[str, Any] | None:
-    """The object of a line, its numbers as they are written. Raises UserError for a key twice."""
+def _objects(line: str, file: Path) -> list[dict[str, Any] | None]:
+    """The object of a line, or those of its list, their numbers as they are written; None: none.
+
+    Raises UserError for a key twice.
+    """
     try:
         found: object = json.loads(
             line,
@@ -335,8 +340,9 @@ def _object(line: str, file: Path) -> dict[str, Any] | None:
     except RecursionError:
         raise too_deep(file) from None
     except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
+        return [None]
+    every: list[Any] = found if isinstance(found, list) and found else [found]
+    return every if all(isinstance(each, dict) for each in every) else [None]
 
 
 class _Word(str):

@@ -58,7 +58,11 @@ __all__ = ["read"]
 OPTIONS: Mapping[str, Mapping[str, str]] = {
     # A folder's files that order their columns otherwise are refused, not misread.
     "csv": {**CSV, "enforceSchema": "false", "maxCharsPerColumn": str(LONGEST_CELL)},
-    "json": {"primitivesAsString": "true", "columnNameOfCorruptRecord": MALFORMED},
+    "json": {
+        "primitivesAsString": "true",
+        "columnNameOfCorruptRecord": MALFORMED,
+        "allowSingleQuotes": "false",  # that is no JSON, and no other reader takes it for some
+    },
     # A column that only some files have is not to be lost.
     "parquet": {"mergeSchema": "true"},
     "orc": {"mergeSchema": "true"},
