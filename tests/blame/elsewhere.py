@@ -1,4 +1,4 @@
-"""Cells that other tests hold: what a database or a peer does that is ill."""
+"""Cells that other tests hold: mostly what a database or a peer does that is ill."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ GONE = "a statement waits for a server that is gone, or for an answer that is lo
 READS = "a server writes nothing for a while (a stand-by, a disk that is nearly full)"
 LIMITS = "it asks for more than the [limits](../how-to/serve-access.md#limits) let it have"
 TOLD: Final[dict[tuple[str, str], str]] = {
+    ("it is given back for the 20th time", AMQP): (
+        "serve/test_given_back.py::"
+        "test_what_is_given_back_again_and_again_comes_later_and_in_the_end_is_a_failure"
+    ),
     (ANEW, STORE): "store/test_kill.py::test_a_store_goes_on_after_its_server_was_killed",
     (ANEW, AMQP): "serve/test_restarted_database.py::test_servers_go_on_when_it_is_back",
     (GONE, STORE): (

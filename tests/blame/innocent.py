@@ -128,6 +128,17 @@ def _(world: World, served: Any) -> None:
     received(served, 4)  # and the server ends
 
 
+@cell("a server is killed, or its session at the database stays away", AMQP, real=True)
+def _(world: World, served: Any) -> None:
+    from tests.serve.running import Running
+
+    server = Running(world.url)
+    receiver = server.connect().create_receiver(QUEUE, credit=4)
+    for _ in range(4):
+        receiver.receive(timeout=10)
+    server.end(signal.SIGKILL)
+
+
 NOTHING = "a block over work that never asked for a message, or a rejection of nothing"
 
 

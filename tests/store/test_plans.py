@@ -108,6 +108,7 @@ COMMON: Final[dict[str, Any]] = {
     "number": 4,
     "token": 4,
     "holder": 1,
+    "how": 1,
     "holders": [1, 2],
     "taken": 1,
     "turn": 0,

@@ -59,6 +59,7 @@ class Executor:
         self._subscriptions = Subscriptions(store, lease)
         self._temporaries = Temporaries(store, lease)
         self._lease = lease
+        store.hold_for_others()
         store.claim(lease)  # from now on room is kept for what is taken on a full disk
 
     def execute(self, call: Call) -> Any:  # noqa: ANN401 - as the call says

@@ -154,6 +154,10 @@ class StoreLeases(ABC, DialogSession):
         holder = self.even_if_full(self._leases.holder)
         return Claim(holder, length, named, most, self._context.actor, end, page)
 
+    def hold_for_others(self) -> None:
+        """What this process will take it holds for others: no message has failed if it dies."""
+        self._leases.for_others()
+
     def tend(self, queue: str) -> None:
         """Do what is due before a queue is taken from: of readers that are dead, of what is old."""
         self._leases.take_back_from_dead(queue)

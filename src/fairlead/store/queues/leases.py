@@ -26,6 +26,13 @@ LOOK: Final = 1.0
 """Seconds: so often a store looks whether the lease holders live."""
 PORTION: Final = 300
 """So many groups of the dead are taken back in one transaction: others write after it."""
+DEAD, STOPS, FOR_OTHERS = range(3)
+"""Why a process that is gone holds something; only the first is a failure."""
+REASONS: Final = {
+    DEAD: "its reader is dead",
+    STOPS: "its reader was told to stop",
+    FOR_OTHERS: "its server is gone",
+}
 SWEEP: Final = 60.0
 """Seconds: so often it looks whether those who hold nothing live."""
 
@@ -40,6 +47,7 @@ class Leases:
         self._context = context
         self._lock = threading.Lock()
         self._id = 0
+        self._for_others = False
         self._looked: dict[str, float] = {}
         self._swept = 0.0
         self._missing: set[str] = set()
@@ -53,6 +61,8 @@ class Leases:
                     with self._connections.writing() as database:
                         row = {**describe_self(), "since": database.time()}
                         ((found,),) = database.run("add_holder", **row)
+                        if self._for_others:
+                            database.run("stopping", id=found, how=FOR_OTHERS)
                         self._liveness.live(found, database)
                     self._id = found
                     self._sweep()
@@ -80,13 +90,25 @@ class Leases:
         """This process was told to stop: what it still holds has not failed."""
         if self._id:
             with self._connections.writing() as database:
-                database.run("stopping", id=self._id)
+                database.run("stopping", id=self._id, how=STOPS)
+
+    def for_others(self) -> None:
+        """This process holds for others, such as a server: if it dies, no message has failed.
+
+        Before it takes. Its peers, in whose hands the messages are, may live.
+        """
+        self._for_others = True
 
     def take_back_from_dead(self, queue: str) -> None:
         """Take back the work of processes that are dead; once a second."""
         if time.monotonic() - self._looked.get(queue, -LOOK) < LOOK:
             return
         self._looked[queue] = time.monotonic()
+        self._take_back_now(queue)
+        if self._id and time.monotonic() - self._swept >= SWEEP:
+            self._sweep()
+
+    def _take_back_now(self, queue: str) -> None:
         self._liveness.check()
         with self._connections.one() as database:
             found = read_queue(database, queue, self._context.clock())
@@ -97,10 +119,7 @@ class Leases:
             rows = database.run("lease_holders_of", queue=found.id)
             dead = self._liveness.dead(database, [(id_, host, pid) for id_, host, pid, _ in rows])
         if dead:
-            stopping = {id_ for id_, *_, stopping in rows if stopping}
-            self._take_back(queue, dead, stopping)
-        if self._id and time.monotonic() - self._swept >= SWEEP:
-            self._sweep()
+            self._take_back(queue, {id_: why for id_, *_, why in rows if id_ in dead})
 
     def _say_missing(self, database: Database, queue: str) -> None:
         """A reader may come before the first sender; or the name is misspelt."""
@@ -118,12 +137,14 @@ class Leases:
 
     def take_back_all(self) -> None:
         """Take back the work of processes that are gone, of all queues."""
-        dead = {id_ for id_, _ in self._gone()}
-        if dead:
+        gone = sorted(id_ for id_, _ in self._gone())
+        if gone:
             with self._connections.one() as database:
                 names = [name for (name,) in database.run("queue_names")]
             for queue in names:
-                self._take_back(queue, dead, set())
+                self._take_back_now(queue)
+            with self._connections.writing() as database:
+                _forget(database, gone)
 
     def forget_others(self) -> None:
         """No other process takes work any more: all work was taken back."""
@@ -139,12 +160,13 @@ class Leases:
             dead = self._liveness.dead(database, [(id_, host, pid) for id_, host, _, pid in rows])
         return [(id_, name) for id_, _, name, _ in rows if id_ in dead]
 
-    def _take_back(self, queue: str, dead: set[int], stopping: set[int]) -> None:
-        for id_ in sorted(dead):
+    def _take_back(self, queue: str, dead: dict[int, int]) -> None:
+        """`dead`: who they are, and why they still hold something."""
+        for id_, why in sorted(dead.items()):
             groups = blameless = 0
             more = True
             while more:
-                done, spared = self._take_back_portion(queue, id_, stopping=id_ in stopping)
+                done, spared = self._take_back_portion(queue, id_, why)
                 groups, blameless, more = groups + done, blameless + spared, done == PORTION
             if groups:
                 LOGGER.warning(
@@ -154,7 +176,7 @@ class Leases:
         with self._connections.writing() as database:
             _forget(database, sorted(dead))
 
-    def _take_back_portion(self, queue: str, holder: int, *, stopping: bool) -> tuple[int, int]:
+    def _take_back_portion(self, queue: str, holder: int, why: int) -> tuple[int, int]:
         """Take back some of what somebody dead holds; how many groups, and how many blameless."""
         with self._connections.writing() as database:
             found = known_queue(database, queue, self._context.clock())
@@ -163,14 +185,14 @@ class Leases:
             blameless = {
                 group
                 for group, _, taken in held
-                if stopping or self._liveness.blameless(database, taken)
+                if why != DEAD or self._liveness.blameless(database, taken)
             }
             take_back(
                 database,
                 found,
                 [(group, token) for group, token, _ in held],
                 log,
-                "its reader was told to stop" if stopping else "its reader is dead",
+                REASONS[why],
                 failed=PROCESS,
                 blameless=frozenset(blameless),
             )

@@ -148,7 +148,7 @@ RETURN p_format IS NOT NULL AND p_format & 3 < 3 AND p_format >> 61 = 0
 -- Whether who is logged in may take work, as servers do.
 CREATE OR REPLACE FUNCTION fairlead._takes() RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-  SELECT has_function_privilege(session_user, 'fairlead._run_stopping(bigint)', 'EXECUTE')
+  SELECT has_function_privilege(session_user, 'fairlead._run_stopping(bigint, bigint)', 'EXECUTE')
 $$;
 
 -- A queue as it is set; it is created with the defaults if it is not there.

@@ -40,11 +40,11 @@ BEGIN
   UPDATE fairlead.lease_holders SET session = p_session, alive = p_key WHERE id = p_id;
 END $$;
 
--- The process was told to stop; what it holds did not fail.
-CREATE OR REPLACE FUNCTION fairlead._run_stopping(p_id bigint)
+-- What the process holds did not fail: 1, it was told to stop; 2, it holds for others.
+CREATE OR REPLACE FUNCTION fairlead._run_stopping(p_id bigint, p_how bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  UPDATE fairlead.lease_holders SET stopping = 1 WHERE id = p_id;
+  UPDATE fairlead.lease_holders SET stopping = p_how WHERE id = p_id;
 END $$;
 
 -- They hold nothing any more, or have gone and left it to others: no process has the number 0.

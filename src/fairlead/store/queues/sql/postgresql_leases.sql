@@ -19,8 +19,8 @@ SELECT * FROM fairlead._run_extend(%(deadline)s, %(id)s, %(token)s);
 -- add_holder: a process that takes work
 SELECT * FROM fairlead._run_add_holder(%(host)s, %(pid)s, %(name)s, %(since)s);
 
--- stopping: the process was told to stop; what it holds did not fail
-SELECT fairlead._run_stopping(%(id)s);
+-- stopping: what the process holds did not fail: 1, it was told to stop; 2, it holds for others
+SELECT fairlead._run_stopping(%(id)s, %(how)s);
 
 -- drop_lease_holders: they hold nothing any more
 SELECT fairlead._run_drop_lease_holders(%(ids)s::bigint[]);

@@ -33,8 +33,8 @@ RETURNING id;
 INSERT INTO fairlead_lease_holders (host, pid, name, since) VALUES (:host, :pid, :name, :since)
 RETURNING id;
 
--- stopping: the process was told to stop; what it holds did not fail
-UPDATE fairlead_lease_holders SET stopping = 1 WHERE id = :id;
+-- stopping: what the process holds did not fail: 1, it was told to stop; 2, it holds for others
+UPDATE fairlead_lease_holders SET stopping = :how WHERE id = :id;
 
 -- drop_lease_holders: they hold nothing any more
 DELETE FROM fairlead_lease_holders WHERE id IN (SELECT value FROM json_each(:ids)) AND NOT EXISTS
