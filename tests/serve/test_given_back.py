@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from proton import ProtonException
 from proton.reactor import Container
+from proton.utils import LinkDetached
 
 from fairlead import Store
 from fairlead.serve.node import holding
@@ -190,3 +191,27 @@ def test_what_failed_before_is_no_failure_of_the_next_of_its_group(
     assert dead(store) == []
     failed("second")
     assert dead(store) == [("second", "its receiver is gone")]
+
+
+def test_what_a_client_keeps_for_too_long_has_failed_and_what_it_has_beside_that_has_not(
+    store: Store, served: Served
+) -> None:
+    store.set_limits("jobs", max_failures=1, max_seconds=1)
+    for body in ("hangs", "good"):
+        store.send("jobs", body, group="kim")
+    connection = served.connect()
+    receiver = connection.create_receiver("jobs", credit=10)
+    assert taken(receiver, 2) == {"hangs": 0, "good": 0}
+    with pytest.raises(LinkDetached, match=r"amqp:resource-limit-exceeded.*max_seconds = 1"):
+        connection.wait(lambda: store.dead("jobs") and False, timeout=20)
+    wait_until(lambda: store.dead("jobs"))
+    ((body, reason),) = dead(store)
+    assert body == "hangs"
+    assert reason.startswith("queue 'jobs', group 'kim', message ")
+    connection.close()
+    connection = served.connect()
+    again = connection.create_receiver("jobs", credit=10)
+    assert taken(again, 1) == {"good": 1}
+    again.accept()
+    wait_until(lambda: not store.queues()[0].messages)
+    connection.close()

@@ -159,6 +159,7 @@ COMMON: Final[dict[str, Any]] = {
     "fair": 0,
     "max_waiting": None,
     "max_failures": None,
+    "max_seconds": None,
     "poison": "dead-letters",
     "retry": None,
     "count_as_failure": "[]",

@@ -129,6 +129,10 @@ def test_the_status_of_queues_is_what_queues_says(store: Store, url: str, clock:
         since = row.pop("oldest_since")
         said = metrics._asdict()
         assert said.pop("oldest") == pytest.approx(0 if since is None else clock.now - since)
+        since = row.pop("longest_held_since")
+        held = said.pop("longest_held")
+        assert held == pytest.approx(0 if since is None else clock.now - since)
+        assert (held > 0) == (metrics.queue == "orders")
         said["off_why"] = said["off_why"] or None
         assert row == said
 

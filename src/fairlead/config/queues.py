@@ -129,6 +129,8 @@ class Queue(FileTable, frozen=True, kw_only=True):
     """Messages; without it: any number."""
     max_failures: Annotated[int, Meta(ge=0)] = 5
     """Failures of a group in a row, after which `poison` says what happens; 0: never."""
+    max_seconds: Annotated[int, Meta(ge=1, le=MOST_SECONDS)] | None = None
+    """Whole seconds for which a handler may work on one message; more is a failure of it."""
     poison: Literal["dead-letters", "off"] = "dead-letters"
     """What was given becomes dead letters, or the group keeps it and the queue is switched off."""
     retry: Retry | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from fairlead.errors import MessageError, StoreError, UserError
@@ -46,6 +48,8 @@ from fairlead.store.queues.taking import Claim, Held
 from fairlead.store.store import Store
 from fairlead.store.transaction import Transaction
 
+KNOWN: Final = 10.0
+"""Seconds for which what a queue allows is known without asking the store."""
 LOOKED_AT: Final = 1000
 """So many messages of a group are looked at for the highest priority."""
 
@@ -60,6 +64,8 @@ class Executor:
         self._temporaries = Temporaries(store, lease)
         self._lease = lease
         store.hold_for_others()
+        self._most: dict[str, tuple[float, int | None]] = {}
+        """Queue → until when it is known for how long a message may be held."""
         store.claim(lease)  # from now on room is kept for what is taken on a full disk
 
     def execute(self, call: Call) -> Any:  # noqa: ANN401 - as the call says
@@ -121,14 +127,30 @@ class Executor:
         if not self._store.ready(call.queue):  # a look costs less than a take that finds nothing
             return []
         works = self._store.take_now(call.queue, self._claim(call))
-        return [work.held for work in works]
+        return self._limited(call.queue, [work.held for work in works])
+
+    def _limited(self, queue: str, found: list[Held]) -> list[Held]:
+        """What was taken, with how long its messages may be held."""
+        if found:
+            until, most = self._most.get(queue, (0.0, None))
+            if time.monotonic() >= until:
+                with suppress(UserError):  # a database that is gone is asked again
+                    most = self._store.max_seconds(queue)
+                self._most[queue] = time.monotonic() + KNOWN, most
+            for held in found:
+                held.max_seconds = most
+        return found
 
     def _round(self, units: list[Unit], takes: list[Take]) -> Written:
         """Do units, and take, in one transaction; where something is refused, in several."""
         if not units:
             return Written([], [self._tried(each) for each in takes])
         try:
-            return Written([None] * len(units), self._write(units, takes))
+            taken = self._write(units, takes)
+            for call, found in zip(takes, taken, strict=True):
+                if isinstance(found, list):
+                    self._limited(call.queue, found)
+            return Written([None] * len(units), taken)
         except UserError:
             return Written(self.write(units), [self._tried(each) for each in takes])
 

@@ -285,6 +285,10 @@ class Transaction(ClusterVerbs, ConversationVerbs):
                 error.add_note("the transaction was ended inside the block: end it after the block")
             raise
 
+    def break_off(self) -> None:
+        """Undo it from another thread; whoever is in it gets an error for what he does next."""
+        self._database.break_off()
+
     def leave(self) -> None:
         """Nothing more can be done here."""
         self._open = False

@@ -11,7 +11,7 @@ from fairlead.serve import message as messages
 from fairlead.serve.message import Facts
 from fairlead.serve.node.calls import Call, Ending, More, Take, Unit
 from fairlead.serve.node.conditions import condition_of
-from fairlead.serve.node.holding import Holding
+from fairlead.serve.node.holding import LOST, ROLLED_BACK, Holding
 from fairlead.serve.node.port import Wire
 from fairlead.serve.node.portions import Portions
 from fairlead.serve.node.telling import STILL, Who, settles_nothing
@@ -66,6 +66,26 @@ class ReceiverLink:
         """The delivery that was settled last in a transaction that may not have ended yet."""
         self.still_since: float | None = None
         """Since when it has messages in hand and settles none; None: it has none, or is told of."""
+        self._oldest, self._oldest_since = 0, 0.0
+        self.too_long = ""
+        """Why it ends, where its client has kept a message for longer than the queue allows."""
+
+    def keeps_too_long(self, now: float) -> str:
+        """What its client keeps for longer than the queue allows, in words; "" if it does not.
+
+        Of all that is under way, a client works on the oldest.
+        """
+        number, (holding, given) = next(iter(self.under_way.items()), (0, (None, None)))
+        if number != self._oldest:
+            self._oldest, self._oldest_since = number, now
+        most = None if holding is None else holding.held.max_seconds
+        seconds = now - self._oldest_since
+        if holding is None or given is None or most is None or seconds < most:
+            return ""
+        return (
+            f"queue {self.queue!r}, group {holding.held.group!r}, message {given.key!r}: held for "
+            f"{seconds:.0f} s without being settled, allowed: max_seconds = {most}"
+        )
 
     @property
     def wanted(self) -> int:
@@ -136,28 +156,31 @@ class Desk:
     def leave(self, receiver: ReceiverLink, *, orderly: bool) -> None:
         """A link has ended; what it holds goes back."""
         self.links.remove(receiver)
-        blamed, failed = self._blamed(receiver, orderly=orderly)
+        blamed, failed, why = self._blamed(receiver, orderly=orderly)
         by_holding: dict[int, list[Given]] = {}
         for holding, message in receiver.under_way.values():
             by_holding.setdefault(holding.held.id, []).append(message)
         receiver.under_way.clear()
         for holding in [*receiver.holdings.values()]:
-            holding.gone(by_holding.get(holding.held.id, []), blamed, failed)
+            holding.gone(by_holding.get(holding.held.id, []), blamed, failed, why)
             self._finish(receiver, holding)
 
-    def _blamed(self, receiver: ReceiverLink, *, orderly: bool) -> tuple[Given | None, str]:
+    def _blamed(self, receiver: ReceiverLink, *, orderly: bool) -> tuple[Given | None, str, str]:
         """Which message is to blame that a link has ended, and for what.
 
         Of all that was under way, its client has looked at one: at the last that it settled in a
         transaction, which is rolled back by that, or else at the oldest.
         """
         if self.stopped or receiver.subscription is not None or not receiver.under_way:
-            return None, ""  # what was a subscriber's goes to another one at once
-        failed = ERROR if orderly else PROCESS
+            return None, "", ""  # what was a subscriber's goes to another one at once
+        if receiver.too_long:
+            _, oldest = next(iter(receiver.under_way.values()))
+            return oldest, ERROR, receiver.too_long
+        failed, why = (ERROR, ROLLED_BACK) if orderly else (PROCESS, LOST)
         _, blamed = receiver.under_way.get(receiver.in_transaction, (None, None))
         if blamed is None and not orderly:
             _, blamed = next(iter(receiver.under_way.values()))
-        return blamed, failed
+        return blamed, failed, why
 
     def rolled_back(self, receiver: ReceiverLink, delivery: int) -> None:
         """A transaction was rolled back in which this was settled last."""
@@ -427,13 +450,15 @@ class Desk:
     # -------- time
 
     def tick(self, now: float) -> None:
-        """Give back what nobody wants more of."""
+        """Give back what nobody wants more of, and find what clients keep for too long."""
         self.now = now
         for receiver in [*self.links]:
             if receiver.still_since is not None and now - receiver.still_since >= STILL:
                 count, still = len(receiver.under_way), now - receiver.still_since
                 settles_nothing(receiver.who, self.queue, count, still)
                 receiver.still_since = None
+            if receiver.subscription is None and not self.stopped:
+                receiver.too_long = receiver.keeps_too_long(now)
             for holding in [*receiver.holdings.values()]:
                 since = holding.idle_since
                 if since is not None and not holding.open and now - since >= IDLE:

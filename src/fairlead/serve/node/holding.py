@@ -9,7 +9,7 @@ from typing import Any, Final
 from fairlead.serve.node.calls import Ending
 from fairlead.serve.node.tries import Tries
 from fairlead.serve.wire.records import ACCEPTED, MODIFIED, REJECTED, Outcome
-from fairlead.store.queues.failing import ERROR, PROCESS
+from fairlead.store.queues.failing import ERROR
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settlement import (
     ACCEPTED as DONE,
@@ -153,7 +153,7 @@ class Holding:
         """A transaction was rolled back with this: if it goes back, it is to blame for that."""
         self._suspect = given.number
 
-    def gone(self, messages: Iterable[Given], blamed: Given | None, failed: str) -> None:
+    def gone(self, messages: Iterable[Given], blamed: Given | None, failed: str, why: str) -> None:
         """The link has ended; these were under way, and one of them may be to blame for that."""
         for each in messages:
             self.open -= 1
@@ -162,7 +162,7 @@ class Holding:
                 self._tried.delivered(each.number)
             else:
                 self._tried.failed(each.number)
-                self._blame(each, failed, LOST if failed == PROCESS else ROLLED_BACK)
+                self._blame(each, failed, why)
         self.waiting.clear()
 
     def part(self) -> Ending | None:

@@ -482,6 +482,12 @@ class Links(ABC):
             peer.wire.refuse(link, why)
         self._detached(peer, link, closed=True, orderly=True)
 
+    def _end_too_long(self, peer: Peer) -> None:
+        """End the links whose client keeps a message for longer than its queue allows."""
+        for each in [*peer.links.values()]:
+            if isinstance(each, ReceiverLink) and each.too_long:
+                self._end_link(peer, each.link, Condition(LIMIT, each.too_long))
+
     def _gone(self, peer: Peer, *, orderly: bool) -> None:
         peer.browses.clear()
         for each in [*peer.links.values()]:

@@ -165,6 +165,8 @@ class Node(Links):
         self._now = now
         for desk in self._desks.values():
             desk.tick(now)
+        for peer in [*self._open.values()]:
+            self._end_too_long(peer)
         self._units.tick(now)
         if now >= self._renew_at and not self._renewing:
             self._renew_at = now + self._lease / 4

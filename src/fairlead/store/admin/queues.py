@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple, TypedDict
 from fairlead.balance.objects import Order, listed, repr_of
 from fairlead.balance.refusal import read
 from fairlead.balance.times import MICROS, micros, seconds
+from fairlead.config.queues import MOST_SECONDS
 from fairlead.errors import MessageError
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
-from fairlead.store.arguments import REMEMBERED, whole
+from fairlead.store.arguments import MAX_NUMBER, REMEMBERED, whole
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.journal.epochs import begin_epoch
@@ -52,6 +53,7 @@ class Limiting(TypedDict, total=False):
 
     max_waiting: int | None
     max_failures: int | None
+    max_seconds: int | None
     poison: str
 
 
@@ -81,6 +83,8 @@ class Metrics(NamedTuple):
     """Dead letters."""
     oldest: float
     """For how long the oldest group that can be taken has waited, in seconds; 0: there is none."""
+    longest_held: float
+    """For how long the group that was taken first of those in hand is held, in seconds; 0: none."""
     failures: int
     """Of the groups that are there, in a row."""
     discipline: str
@@ -95,6 +99,8 @@ class Metrics(NamedTuple):
     """Messages; None: any number."""
     max_failures: int | None
     """Failures of a group in a row, after which it is poison; None: it never is."""
+    max_seconds: int | None
+    """For which a handler may work on one message, in seconds; None: any time."""
     poison: str
     """What then becomes of it: dead-letters; off: the queue is switched off."""
     enabled: bool
@@ -132,7 +138,7 @@ def check_limits(named: Mapping[str, object]) -> None:
             if found not in POISON:
                 raise MessageError(f"poison: found {repr_of(found)}, allowed: {listed(POISON)}")
         elif found is not None:
-            whole(what, found, 1)
+            whole(what, found, 1, MOST_SECONDS if what == "max_seconds" else MAX_NUMBER)
 
 
 def set_queue(database: Database, name: str, now: int | None, named: Mapping[str, object]) -> None:
@@ -241,8 +247,8 @@ def metrics(database: Database, now: int | None) -> list[Metrics]:
     found = []
     for (name,) in database.run("queue_names"):
         queue = known_queue(database, name, now)
-        ((*counts, oldest, failures),) = database.run("metrics", queue=queue.id)
-        age = 0.0 if oldest is None else max(queue.now - oldest, 0) / 1_000_000
+        ((*counts, oldest, taken, failures),) = database.run("metrics", queue=queue.id)
+        ages = [queue.since(oldest), queue.since(taken)]
         since, why = off(database, queue) or SwitchedOff(None, "")
         state = {
             "enabled": bool(queue.columns.enabled),
@@ -252,7 +258,7 @@ def metrics(database: Database, now: int | None) -> list[Metrics]:
             "count_as_failure": json.loads(queue.columns.count_as_failure),
             "keep_dead": queue.columns.keep_dead and queue.columns.keep_dead / (DAY * MICROS),
         }
-        found.append(Metrics(name, *[*counts, age, failures], **_settings(queue) | state))
+        found.append(Metrics(name, *[*counts, *ages, failures], **_settings(queue) | state))
     return found
 
 

@@ -88,7 +88,7 @@ def look() -> None:
             if served is None or _process_of(database)[0] in served:
                 database.waits_since = time.monotonic()
             elif database.waits_since == since:
-                _hang_up(database.connection)
+                hang_up(database.connection)
 
 
 def _process_of(database: PostgreSQL) -> Process:
@@ -110,7 +110,7 @@ def _served(url: str, processes: Sequence[Process]) -> set[int] | None:
             ours = other.info.backend_pid
             pids, began = [each for each, _ in processes], [each for _, each in processes]
             asked = {"processes": pids, "began": began, "ours": ours, "idle": ASKED}
-            too_late = threading.Timer(LOOK, _hang_up, [other])
+            too_late = threading.Timer(LOOK, hang_up, [other])
             too_late.daemon = True
             too_late.start()
             try:
@@ -123,8 +123,8 @@ def _served(url: str, processes: Sequence[Process]) -> set[int] | None:
         return None if answers else set()
 
 
-def _hang_up(connection: Any) -> None:  # noqa: ANN401 - the driver's
-    """Whoever waits for the server hears that it is gone."""
+def hang_up(connection: Any) -> None:  # noqa: ANN401 - the driver's
+    """Whoever waits for the server hears that it is gone; for any thread."""
     with suppress(Exception):  # it was closed meanwhile
         ours = socket.socket(fileno=os.dup(connection.pgconn.socket))
         with ours:

@@ -98,6 +98,9 @@ class Database(Protocol):
     def rollback(self) -> None:
         """Undo it; nothing where there is none."""
 
+    def break_off(self) -> None:
+        """End the transaction from another thread: it is undone, and whoever is in it hears so."""
+
     def doom(self) -> None:
         """Keep the transaction from being committed, whatever its owner does."""
 

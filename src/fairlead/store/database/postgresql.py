@@ -26,7 +26,7 @@ from fairlead.errors import (
     StoreError,
     TransientStoreError,
 )
-from fairlead.store.database.deadline import MINE, watch
+from fairlead.store.database.deadline import MINE, hang_up, watch
 from fairlead.store.database.pausing import pause
 from fairlead.store.database.port import Row
 from fairlead.store.database.statements import statements
@@ -254,6 +254,11 @@ class PostgreSQL:
                     self._wait(self.connection.execute("ROLLBACK"))
             except Error:
                 self.close()
+
+    def break_off(self) -> None:
+        with suppress(Exception):  # else the server hears of it only after the statement
+            self.connection.cancel()
+        hang_up(self.connection)
 
     def doom(self) -> None:
         from psycopg import Error

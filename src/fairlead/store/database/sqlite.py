@@ -139,6 +139,12 @@ class SQLite:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
+    def break_off(self) -> None:
+        with suppress(sqlite3.Error):
+            self.connection.interrupt()
+            self.connection.rollback()  # a statement that is open keeps one that is closed alive
+            self.connection.close()
+
     def doom(self) -> None:
         self.rollback()
 

@@ -45,6 +45,8 @@ class Columns(NamedTuple):
     in_service: int
     max_waiting: int | None
     max_failures: int | None
+    max_seconds: int | None
+    """For which a handler may work on one message; None: any time."""
     completing: int
     """Whether a cluster waits for what is settled here."""
     enabled: int
@@ -90,6 +92,10 @@ class Queue:
         self.now = now
         latest = columns.latest or now
         self.moment = max(now, latest) if latest <= now + AHEAD else now
+
+    def since(self, time: int | None) -> float:
+        """How long ago something was, in seconds; 0 for what never was."""
+        return 0.0 if time is None else max(self.now - time, 0) / 1_000_000
 
     def check_isolation(self) -> None:
         """Raises StoreError where work can be neither taken nor settled without losing messages.

@@ -73,6 +73,8 @@ class Held(Struct):
     None: it is no server, which is asked each time."""
     page: int = PAGE
     """So many of its messages are read at once."""
+    max_seconds: int | None = None
+    """For so long its reader may keep one message, where somebody has looked; None: any time."""
 
 
 def take_from(database: Database, queue: str, claim: Claim, clock: int | None) -> list[Held]:

@@ -160,7 +160,9 @@ class StoreOperations(StoreDeadLetters):
         `max_waiting`: messages; None: any number. `max_failures`: failures of a group in a row,
         after which it is poison; None: it is tried for ever. `poison`: what then becomes of it:
         "dead-letters", what was given is that; "off", the queue is switched off, until `switch`.
-        What is not named stays as it is: at first None, 5, and "dead-letters".
+        `max_seconds`: whole seconds for which a handler of `fairlead work`, or an AMQP client, may
+        work on one message; more is a failure of it. None: any time. What is not named stays as it
+        is: at first None, 5, "dead-letters" and None.
         """
         check_keys("set_limits", more, admin.LIMITS)
         admin.check_limits(more)
@@ -209,6 +211,15 @@ class StoreOperations(StoreDeadLetters):
         with self._connection() as database:
             found = known_queue(database, queue_name(queue), self._clock())
             return None if found.backoff is None else found.backoff.in_seconds
+
+    def max_seconds(self, queue: str) -> int | None:
+        """For how many seconds a handler may work on one message of a queue; None: any time.
+
+        Raises MessageError.
+        """
+        with self._connection() as database:
+            found = known_queue(database, queue_name(queue), self._clock())
+            return found.columns.max_seconds
 
     def limits(self, queue: str) -> list[LimitState]:
         """How it stands with the limits of a queue, as a file declares them. Raises MessageError.

@@ -17,14 +17,19 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from fairlead.errors import Reject, StaleWorkError, StoreError
+from msgspec.structs import replace
+
+from fairlead.errors import MessageError, Reject, StaleWorkError, StoreError
 from fairlead.store.leasing import StoreWork
 from fairlead.store.message import Message
+from fairlead.store.queues.failing import ERROR
+from fairlead.store.queues.settlement import RELEASE
 from fairlead.store.store import Store
 from fairlead.store.workers.counting import Counts
 from fairlead.store.workers.handlers import FAILURES, Handler, raised_at
 from fairlead.store.workers.held import Telling
-from fairlead.store.workers.lease_renewal import renewed
+from fairlead.store.workers.in_hand import IN_HAND, InHand
+from fairlead.store.workers.lease_renewal import in_words, renewed
 from fairlead.store.workers.tracing import traced
 
 LOGGER: Final = logging.getLogger("fairlead.worker")
@@ -36,8 +41,6 @@ MAX_WAIT: Final = 10.0
 """Seconds between two looks whether a database is back."""
 PLAIN: Final = re.compile(r"[^\s\"=]+")
 SAVEPOINT: Final = "fairlead_message"
-IN_HAND: Final[set[StoreWork]] = set()
-"""What this process is working on, in whichever thread."""
 OTHERWISE: Final = {"released": ("rejected", "accepted")}
 """A release may be the last of those that a queue allows; then those before it are accepted."""
 
@@ -76,21 +79,22 @@ class Handling(NamedTuple):
 
 def handle(store: Store, work: StoreWork, handler: Handler, handling: Handling) -> None:
     """Handle a group and settle it; an error of the handler is no error here."""
-    IN_HAND.add(work)
+    fail = partial(_fail, store, handler, handling)
+    found = IN_HAND[work] = InHand(work, traced(store, work.queue, handler), fail)
     try:
-        _handle(store, work, handler, handling)
+        _handle(store, found, handling)
     finally:
-        IN_HAND.discard(work)
+        IN_HAND.pop(work, None)
 
 
-def _handle(store: Store, work: StoreWork, handler: Handler, handling: Handling) -> None:
+def _handle(store: Store, in_hand: InHand, handling: Handling) -> None:
     began = time.monotonic()
-    handler = traced(store, work.queue, handler)
+    work, handler = in_hand.work, in_hand.handler
     most = 1 if work.attempt > 1 else handling.most
     error: BaseException | None = None
     try:
         if handler.in_transaction:
-            done, error = _in_transaction(store, work, handler, most, handling)
+            done, error = _in_transaction(store, in_hand, most, handling)
         else:
             with handling.keeping(work):
                 done, error = _outside(work, handler.call, most)
@@ -153,9 +157,10 @@ def _outside(
 
 
 def _in_transaction(
-    store: Store, work: StoreWork, handler: Handler, most: int, handling: Handling
+    store: Store, in_hand: InHand, most: int, handling: Handling
 ) -> tuple[int, BaseException | None]:
     """The same, and what was handled is settled in the handler's own transaction."""
+    work, handler = in_hand.work, in_hand.handler
     done = 0
     before, unprepared = _prepared(work, handler, most, handling)
     if unprepared is not None and not before:
@@ -165,7 +170,9 @@ def _in_transaction(
         with work.transaction() as tx:
             for message, call in _steps(work, handler, most, before, stop=unprepared is not None):
                 tx.execute(f"SAVEPOINT {SAVEPOINT}")
+                in_hand.tx = tx
                 error = _failure(call, tx)
+                in_hand.tx = None
                 if isinstance(error, Reject):
                     tx.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
                     work.reject(str(error), message)
@@ -281,6 +288,26 @@ def _failed(
         with suppress(StoreError):  # a database that is gone says nothing
             delay = delay if store.retry(work.queue) is None else None
     return {"delay": delay, "error": f"{type(error).__name__}: {error}", "done": done}
+
+
+def _fail(
+    store: Store, handler: Handler, handling: Handling, work: StoreWork, seconds: float, most: int
+) -> bool:
+    """Settle work as failed whose handler does not return; whether it was this process's still."""
+    LOGGER.error("event=too-long %s seconds=%.0f max_seconds=%d", in_words(work), seconds, most)
+    why = f"message {work.latest!r}: worked on for {seconds:.0f} s, allowed: max_seconds = {most}"
+    after = _failed(store, work, TimeoutError(why), 0, handling)["delay"]
+    delay = None if after is None else round(after * 1_000_000)
+    end = work.end(RELEASE, why, delay, failed=ERROR)
+    if handler.in_transaction:  # what was done before is undone, and no failure
+        end = replace(end, given=end.given[-1:], dead={})
+    else:
+        end = replace(end, done=max(len(end.given) - 1, 0))
+    try:
+        until_there(partial(store.settle, work.queue, end))
+    except MessageError:  # it has ended just now
+        return False
+    return True
 
 
 def _settled(store: Store, work: StoreWork, settle: Callable[[], None], outcome: str) -> str:

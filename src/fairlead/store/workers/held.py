@@ -7,11 +7,12 @@ for longer than a lease. So whoever has started the process extends its leases, 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from fairlead.errors import MessageError, StoreError
+from fairlead.errors import FairleadError, MessageError, StoreError
 from fairlead.store.queues.taking import Held
 from fairlead.store.store import Store
 from fairlead.store.work import HeldWork
@@ -19,12 +20,26 @@ from fairlead.store.work import HeldWork
 Tell = Callable[[object], None]
 
 
+BEAT: Final = 1.0
+"""Seconds after which a process says again that its threads run."""
+LATE: Final = 5.0
+"""Seconds beyond what a queue allows for which a process may keep all its threads from running."""
+KNOWN: Final = 10.0
+"""Seconds for which what a queue allows is known without asking the store."""
+
+
 class Said(NamedTuple):
     """What a process tells of a group: that a handler has it, or has it no more."""
 
     id: int
     token: int
+    queue: str
+    group: str
     holds: bool
+
+
+class Beat(NamedTuple):
+    """What a process tells to show that its threads run."""
 
 
 class Telling:
@@ -34,11 +49,12 @@ class Telling:
         """`send`: to that process; raises OSError where it is gone."""
         self._send = send
         self._lock = threading.Lock()
+        threading.Thread(target=self._beat, daemon=True).start()
 
     @contextmanager
     def holding(self, work: HeldWork) -> Iterator[None]:
         """In this block a handler has a group."""
-        said = Said(work.held.id, work.held.token, holds=True)
+        said = Said(work.held.id, work.held.token, work.queue, work.group, holds=True)
         self._tell(said)
         try:
             yield
@@ -49,6 +65,13 @@ class Telling:
         with self._lock, suppress(OSError):  # it is gone, or has told this process to stop
             self._send(said)
 
+    def _beat(self) -> None:
+        with suppress(OSError):  # it is gone
+            while True:
+                with self._lock:
+                    self._send(Beat())
+                time.sleep(BEAT)
+
 
 class Renewals:
     """Extends the leases of what other processes hold, in a thread, until it is closed."""
@@ -57,19 +80,24 @@ class Renewals:
         """`lease`: seconds. The store is closed with this."""
         self._store = store
         self._lease = lease
-        self._held: dict[int, dict[int, Held]] = {}
+        self._held: dict[int, dict[int, Said]] = {}
         """Process → token → what it holds."""
+        self._heard: dict[int, float] = {}
+        """Process → when it said something, as `time.monotonic` has it."""
+        self._most: dict[str, int | None] = {}
+        """Queue → for how many seconds a handler may work on a message, as was last seen."""
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def heard(self, process: int, said: object) -> None:
         """A process has said what it holds, or holds no more."""
+        self._heard[process] = time.monotonic()
         if not isinstance(said, Said):
             return
         held = dict(self._held.get(process, {}))
         if said.holds:
-            held[said.token] = Held(said.id, "", "", 0, 1, said.token, 0, 0, (0, 0))
+            held[said.token] = said
         else:
             held.pop(said.token, None)
         self._held[process] = held
@@ -77,6 +105,16 @@ class Renewals:
     def gone(self, process: int) -> None:
         """A process is gone, and holds nothing."""
         self._held.pop(process, None)
+        self._heard.pop(process, None)
+
+    def hangs(self, process: int) -> Said | None:
+        """What a process holds of which none of its threads has run for longer than is allowed."""
+        silent = time.monotonic() - self._heard.get(process, time.monotonic())
+        for said in self._held.get(process, {}).values():
+            most = self._most.get(said.queue)
+            if most is not None and silent > most + LATE:
+                return said
+        return None
 
     def close(self) -> None:
         """Extend nothing more."""
@@ -85,13 +123,25 @@ class Renewals:
         self._store.close()
 
     def _run(self) -> None:
-        while not self._closed.wait(self._lease / 4):
-            for process, every in list(self._held.items()):
-                for held in every.values():
-                    self._extend(process, held)
+        extended = looked = time.monotonic()
+        while not self._closed.wait(min(self._lease / 4, BEAT)):
+            if time.monotonic() - extended >= self._lease / 4:
+                extended = time.monotonic()
+                for process, every in list(self._held.items()):
+                    for said in every.values():
+                        self._extend(process, said)
+            again = time.monotonic() - looked >= KNOWN
+            looked = time.monotonic() if again else looked
+            for queue in {
+                said.queue for every in list(self._held.values()) for said in every.values()
+            }:
+                if again or queue not in self._most:
+                    with suppress(FairleadError):  # a database that is gone is asked again
+                        self._most[queue] = self._store.max_seconds(queue)
 
-    def _extend(self, process: int, held: Held) -> None:
+    def _extend(self, process: int, said: Said) -> None:
         if process not in self._held:
             return
+        held = Held(said.id, "", "", 0, 1, said.token, 0, 0, (0, 0))
         with suppress(StoreError, MessageError):  # it is settled, or lost: its process hears of it
             self._store.extend(held, self._lease)

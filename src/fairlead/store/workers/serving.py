@@ -19,7 +19,7 @@ from fairlead.store.workers.handlers import ALLOWED, Handler, function, named
 from fairlead.store.workers.handling import Handling
 from fairlead.store.workers.manager import ServiceManager
 from fairlead.store.workers.service import IDLE_TIMEOUT, Service
-from fairlead.store.workers.supervisor import LOOK, MARGIN, Child, Pauses
+from fairlead.store.workers.supervisor import LOOK, MARGIN, Child, Pauses, end_soon
 from fairlead.store.workers.threads import Asked
 
 FILE: Final = ".toml"
@@ -106,6 +106,7 @@ def serve(job: Serving, asked: Asked, manager: ServiceManager) -> int:
     else:
         readers.begin(readers.tick)
     status = readers.run(asked, job.grace, manager)
+    end_soon(status, readers)
     if not readers.busy:
         store.close()
     return status
@@ -187,6 +188,7 @@ def _read(job: Serving, name: str, asked: Asked, end: Connection) -> int:
     readers = _readers(store, job)
     readers.begin(partial(readers.read, each, _Saying(end)))
     status = readers.run(asked, job.grace)
+    end_soon(status, readers)
     if not readers.busy:
         store.close()
     return status

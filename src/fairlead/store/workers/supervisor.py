@@ -6,8 +6,10 @@ is gone. What it held when it died is taken back by whoever takes next.
 
 from __future__ import annotations
 
+import json
 import logging
 import multiprocessing
+import os
 import signal
 import sys
 import threading
@@ -23,7 +25,7 @@ from fairlead.store.workers.handlers import load
 from fairlead.store.workers.handling import LOGGER, Handling
 from fairlead.store.workers.held import Renewals, Telling
 from fairlead.store.workers.manager import ServiceManager
-from fairlead.store.workers.threads import TOLD, Asked, listen, next_of
+from fairlead.store.workers.threads import TOLD, Asked, Threads, listen, next_of
 from fairlead.store.workers.worker import Worker
 
 SHORT: Final = 5.0
@@ -80,6 +82,12 @@ class Child:
         process = self.process.pid or 0
         while (said := self.hear(0)) is not None:
             renewals.heard(process, said)
+        if (said := renewals.hangs(process)) is not None:
+            LOGGER.error(
+                "event=too-long queue=%s group=%s process=%d; none of its threads runs, it ends",
+                *(json.dumps(said.queue), json.dumps(said.group), process),
+            )
+            self.kill()
         if not self.process.is_alive():
             renewals.gone(process)
 
@@ -153,6 +161,7 @@ def run_here(
     worker = Worker(store, handlers, job.handling._replace(telling=telling))
     worker.start(job.threads, until_empty=job.until_empty)
     status = worker.run(asked, job.grace, manager)
+    end_soon(status, worker)
     if not worker.busy:
         store.close()
     return status
@@ -183,6 +192,14 @@ def supervise(job: Job, asked: Asked, processes: int, manager: ServiceManager) -
         child.kill()
     renewals.close()
     return status
+
+
+def end_soon(status: int, threads: Threads) -> None:
+    """Where a handler hangs, the process ends all the same: Python awaits some threads."""
+    if threads.hangs:
+        timer = threading.Timer(MARGIN, os._exit, [status])
+        timer.daemon = True
+        timer.start()
 
 
 def log_to_stderr() -> None:

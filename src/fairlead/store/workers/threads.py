@@ -6,13 +6,15 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from fairlead.errors import StoreError
+from fairlead.errors import FairleadError, StoreError
 from fairlead.store.store import Store
 from fairlead.store.workers.handlers import raised_at
-from fairlead.store.workers.handling import IN_HAND, LOGGER, MAX_WAIT
+from fairlead.store.workers.handling import LOGGER, MAX_WAIT
+from fairlead.store.workers.in_hand import IN_HAND
 from fairlead.store.workers.lease_renewal import in_words
 from fairlead.store.workers.manager import ServiceManager
 
@@ -21,6 +23,10 @@ WAIT: Final = 1.0
 LOOK: Final = 0.05
 HEARD: Final = 2.0
 """Seconds, at most, until the store has heard that its process stops; grace may be shorter."""
+LOOK_AT_HANDLERS: Final = 0.5
+"""Seconds between two looks whether handlers work for longer than their queues allow."""
+KNOWN: Final = 10.0
+"""Seconds for which what a queue allows is known without asking the store."""
 LOOK_FOR_SCHEDULES: Final = 30.0
 """Seconds after which a schedule that was declared meanwhile is known."""
 TOLD: Final = 0
@@ -54,6 +60,8 @@ class Threads:
         self._store = store
         self._stop = threading.Event()
         self._died = threading.Event()
+        self._hanging: list[threading.Thread] = []
+        """Threads whose handlers do not return; what they had is settled."""
         self._lock = threading.Lock()
         self._lost: float | None = None
         """Since when the database is gone."""
@@ -89,18 +97,25 @@ class Threads:
     @property
     def busy(self) -> bool:
         """Whether something is in hand."""
-        return any(each.is_alive() for each in self._threads)
+        return any(each.is_alive() and each not in self._hanging for each in self._threads)
+
+    @property
+    def hangs(self) -> bool:
+        """Whether a handler worked for longer than its queue allows: the process is to end."""
+        return bool(self._hanging)
 
     def run(self, asked: Asked, grace: float, manager: ServiceManager | None = None) -> int:
         """Work until a signal comes, and end what is in hand, for so many seconds at most.
 
         Returns the exit status; a second signal ends it at once. Where a thread has died, the
-        status is 1: what it held is taken back from this process, and that is a failure.
+        status is 1: what it held is taken back from this process, and that is a failure. So it is
+        where a handler worked for longer than its queue allows; the others end what is in hand.
         `manager`: is told.
         """
         manager = manager or ServiceManager()
+        threading.Thread(target=self._watch, daemon=True).start()
         first = None
-        while self.busy and first is None and not self._died.is_set():
+        while self.busy and first is None and not (self._died.is_set() or self.hangs):
             first = next_of(asked, LOOK)
             manager.alive()
         manager.stopping()
@@ -119,7 +134,7 @@ class Threads:
             if number and signals > 1:
                 return 128 + number
         self._say_what_is_left(grace)
-        return int(self._died.is_set())
+        return int(self._died.is_set() or self.hangs)
 
     def _say_what_is_left(self, grace: float) -> None:
         """Once the store has heard that this process stops, so that nothing of it has failed."""
@@ -138,6 +153,28 @@ class Threads:
             LOGGER.warning(
                 "ended after %g s, with nothing in hand: the store did not answer", grace
             )
+
+    def _watch(self) -> None:
+        """Look whether handlers work for longer than their queues allow, until the process ends."""
+        known: dict[str, tuple[float, int | None]] = {}
+        while True:
+            time.sleep(LOOK_AT_HANDLERS)
+            for each in list(IN_HAND.values()):
+                if each.seconds < 1:
+                    continue
+                most = self._most_of(each.work.queue, known)
+                if most is not None and each.seconds >= most and each.give_up(most):
+                    IN_HAND.pop(each.work, None)
+                    self._hanging.append(each.thread)
+
+    def _most_of(self, queue: str, known: dict[str, tuple[float, int | None]]) -> int | None:
+        """For how many seconds a handler may work on a message; None: any, as far as is known."""
+        until, most = known.get(queue, (0.0, None))
+        if time.monotonic() >= until:
+            with suppress(FairleadError):  # a database that is gone is asked again
+                most = self._store.max_seconds(queue)
+            known[queue] = time.monotonic() + KNOWN, most
+        return most
 
     def _is_lost(self, error: StoreError) -> None:
         """One line for a database that is gone, whichever thread has noticed it first."""

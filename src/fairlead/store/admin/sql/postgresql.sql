@@ -7,7 +7,7 @@
 -- set_queue: change how a queue is set
 SELECT fairlead._run_set_queue(
   %(discipline)s, %(default_priority)s, %(step)s, %(weights)s, %(max_waiting)s, %(max_failures)s,
-  %(poison)s, %(by_library)s, %(retry)s, %(count_as_failure)s, %(keep_dead)s, %(limits)s, %(remembered)s,
+  %(max_seconds)s, %(poison)s, %(by_library)s, %(retry)s, %(count_as_failure)s, %(keep_dead)s, %(limits)s, %(remembered)s,
   %(fair)s, %(queue)s);
 
 -- prune_journal: forget the first events, if they are before a time, but for the latest event
@@ -99,6 +99,7 @@ SELECT (SELECT count(*) FROM fairlead.messages WHERE queue = %(queue)s),
          AND NOT (conversation IS NOT NULL AND type = 'Error')),  -- the end of a lifetime
        (SELECT count(*) FROM fairlead.dead WHERE queue = %(queue)s),
        (SELECT min(arrived) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1 AND head > 0),
+       (SELECT min(taken) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2),
        (SELECT coalesce(sum(failures), 0)::bigint FROM fairlead.groups WHERE queue = %(queue)s);
 
 -- dead: dead letters

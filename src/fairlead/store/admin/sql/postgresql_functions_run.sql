@@ -4,13 +4,13 @@
 -- Change how a queue is set.
 CREATE OR REPLACE FUNCTION fairlead._run_set_queue(
   p_discipline text, p_default_priority bigint, p_step bigint, p_weights text, p_max_waiting bigint,
-  p_max_failures bigint, p_poison text, p_by_library bigint, p_retry text, p_count_as_failure text,
+  p_max_failures bigint, p_max_seconds bigint, p_poison text, p_by_library bigint, p_retry text, p_count_as_failure text,
   p_keep_dead bigint, p_limits text, p_remembered bigint, p_fair bigint, p_queue bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   UPDATE fairlead.queues SET discipline = p_discipline, default_priority = p_default_priority,
     step = p_step, weights = p_weights, max_waiting = p_max_waiting, max_failures = p_max_failures,
-    poison = p_poison, by_library = greatest(by_library, p_by_library),
+    max_seconds = p_max_seconds, poison = p_poison, by_library = greatest(by_library, p_by_library),
     retry = p_retry, count_as_failure = p_count_as_failure, keep_dead = p_keep_dead,
     limits = p_limits,
     remembered = p_remembered, fair = p_fair

@@ -7,7 +7,7 @@
 -- set_queue: change how a queue is set
 UPDATE fairlead_queues SET discipline = :discipline, default_priority = :default_priority,
   step = :step, weights = :weights, max_waiting = :max_waiting, max_failures = :max_failures,
-  poison = :poison, by_library = max(by_library, :by_library),
+  max_seconds = :max_seconds, poison = :poison, by_library = max(by_library, :by_library),
   retry = :retry, count_as_failure = :count_as_failure, keep_dead = :keep_dead,
   limits = :limits,
   remembered = :remembered, fair = :fair
@@ -117,6 +117,7 @@ SELECT (SELECT count(*) FROM fairlead_messages WHERE queue = :queue),
          AND NOT (conversation IS NOT NULL AND type = 'Error')),  -- the end of a lifetime
        (SELECT count(*) FROM fairlead_dead WHERE queue = :queue),
        (SELECT min(arrived) FROM fairlead_groups WHERE queue = :queue AND state = 1 AND head > 0),
+       (SELECT min(taken) FROM fairlead_groups WHERE queue = :queue AND state = 2),
        (SELECT coalesce(sum(failures), 0) FROM fairlead_groups WHERE queue = :queue);
 
 -- dead: dead letters

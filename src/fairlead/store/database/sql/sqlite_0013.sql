@@ -51,4 +51,36 @@ FROM (SELECT q.name AS queue, d.key AS id, d.group_name AS in_group, d.tenant, d
   FROM fairlead_queues q CROSS JOIN fairlead_delayed d ON d.queue = q.id
   WHERE NOT (d.conversation IS NOT NULL AND d.type = 'Error'));  -- the end of a lifetime
 
+-- For how long one message may be worked on by a handler, in seconds; NULL: for any time.
+ALTER TABLE fairlead_queues ADD COLUMN max_seconds INTEGER;
+
+-- What each queue holds, and how it is set.
+DROP VIEW fairlead_queue_status;
+CREATE VIEW fairlead_queue_status AS
+SELECT q.name AS queue,
+  (SELECT count(*) FROM fairlead_messages m WHERE m.queue = q.id) AS messages,
+  (SELECT count(*) FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 1) AS ready,
+  (SELECT count(*) FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 2) AS working,
+  (SELECT count(*) FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 3) AS parked,
+  (SELECT count(*) FROM fairlead_delayed d WHERE d.queue = q.id
+    AND NOT (d.conversation IS NOT NULL AND d.type = 'Error')) AS delayed,  -- the end of a lifetime
+  (SELECT count(*) FROM fairlead_dead d WHERE d.queue = q.id) AS dead,
+  (SELECT min(g.arrived) FROM fairlead_groups g
+    WHERE g.queue = q.id AND g.state = 1 AND g.head > 0) / 1e6 AS oldest_since,
+  (SELECT coalesce(sum(g.failures), 0) FROM fairlead_groups g WHERE g.queue = q.id) AS failures,
+  q.discipline, q.default_priority, q.step / 1e6 AS ageing, q.weights, q.max_waiting, q.max_failures, q.poison,
+  q.enabled,
+  CASE q.enabled WHEN 0 THEN (SELECT j.time FROM fairlead_journal j
+    WHERE j.kind = 'switched-off' AND j.queue = q.name ORDER BY j.id DESC LIMIT 1) / 1e6 END AS off_since,
+  CASE q.enabled WHEN 0 THEN (SELECT coalesce(j.detail || ', ', '') || 'by ' || j.actor FROM fairlead_journal j
+    WHERE j.kind = 'switched-off' AND j.queue = q.name ORDER BY j.id DESC LIMIT 1) END AS off_why,
+  CASE WHEN q.retry IS NOT NULL THEN json_object('base', json_extract(q.retry, '$.base') / 1e6,
+    'factor', json_extract(q.retry, '$.factor') / 1e2, 'limit', json_extract(q.retry, '$.limit') / 1e6,
+    'jitter', json_extract(q.retry, '$.jitter') / 1e2) END AS retry,
+  q.count_as_failure, q.keep_dead / 86400e6 AS keep_dead,
+  q.max_seconds,
+  (SELECT min(g.taken) FROM fairlead_groups g
+    WHERE g.queue = q.id AND g.state = 2) / 1e6 AS longest_held_since
+FROM fairlead_queues q;
+
 UPDATE fairlead_schema SET version = 13;

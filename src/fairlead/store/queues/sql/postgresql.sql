@@ -3,7 +3,7 @@
 
 -- queue: how a queue is set, and the time of the latest event
 SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
-       max_waiting, max_failures, completing, enabled, poison, by_library, retry,
+       max_waiting, max_failures, max_seconds, completing, enabled, poison, by_library, retry,
        count_as_failure, keep_dead, limits, remembered,
        (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,

@@ -3,7 +3,7 @@
 
 -- queue: how a queue is set, and the time of the latest event
 SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
-       max_waiting, max_failures, completing, enabled, poison, by_library, retry,
+       max_waiting, max_failures, max_seconds, completing, enabled, poison, by_library, retry,
        count_as_failure, keep_dead, limits, remembered,
        (SELECT time FROM fairlead_journal
         WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
@@ -11,7 +11,7 @@ FROM fairlead_queues WHERE name = :name;
 
 -- queue_locked: the same, by a reader that charges tenants: one at a time
 SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
-       max_waiting, max_failures, completing, enabled, poison, by_library, retry,
+       max_waiting, max_failures, max_seconds, completing, enabled, poison, by_library, retry,
        count_as_failure, keep_dead, limits, remembered,
        (SELECT time FROM fairlead_journal
         WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
