@@ -346,6 +346,10 @@ def open_postgresql(url: str, kind: type[PostgreSQL] = PostgreSQL) -> PostgreSQL
         ) from None
     except psycopg.Error as error:
         raise StoreError(f"{place}: {_in_words(error, url)}") from None
+    why = _refusal(found.connection)
+    if why:
+        found.close()
+        raise StoreError(f"{place}: {why}")
     _sessions.add(found)
     watch(found, url)
     try:
@@ -362,6 +366,25 @@ def settings_for(url: str) -> dict[str, Any]:
 
     has_own = "connect_timeout" in conninfo_to_dict(url) or "PGCONNECT_TIMEOUT" in os.environ
     return SETTINGS if has_own else {**SETTINGS, "connect_timeout": CONNECT}
+
+
+def _refusal(connection: Any) -> str:  # noqa: ANN401 - the driver's
+    """Why a database cannot have a store, by what the server has said at the opening; "" if it can.
+
+    Its texts may have any character, and its functions are read with backslashes as they are.
+    """
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        return (
+            f"found a database in {encoding}, allowed: UTF8, as in "
+            "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+        )
+    if connection.info.parameter_status("standard_conforming_strings") != "on":
+        return (
+            "found standard_conforming_strings = off, allowed: on, as in ALTER DATABASE … SET "
+            "standard_conforming_strings = on, or ALTER ROLE, if that sets it"
+        )
+    return ""
 
 
 def without_password(url: str) -> str:
