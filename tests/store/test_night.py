@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -92,13 +93,13 @@ def test_the_numbers_of_a_store_are_printed(dialect: str, tmp_path: Path) -> Non
 def test_a_parser_of_prometheus_reads_them() -> None:
     parser = pytest.importorskip("prometheus_client.parser")
     from fairlead.store.workers.counting import Counts
-    from fairlead.store.workers.metrics import page
+    from fairlead.store.workers.metrics import Page
 
     counts = Counts()
     counts.handled('q"\\', "accepted", messages=2, failed=False, waited=0.3, seconds=9000)
     with Store.open(made_url("sqlite")) as store:
         store.send('q"\\', "x")
-        text = page(store, counts)
+        text = Page(store, counts)()
     families = {each.name: each for each in parser.text_string_to_metric_families(text)}
     waits = families["fairlead_work_wait_seconds"]
     assert {each.labels["queue"] for each in waits.samples} == {'q"\\'}
@@ -139,15 +140,57 @@ def test_an_address_that_is_none_is_refused_in_one_line(address: str) -> None:
 
 def test_a_database_that_is_gone_is_told_and_the_rest_stays() -> None:
     from fairlead.store.workers.counting import Counts
-    from fairlead.store.workers.metrics import page
+    from fairlead.store.workers.metrics import Page
 
     store = Store.open(made_url("sqlite"))
     counts = Counts()
     counts.handled("q", "accepted", messages=1, failed=False, waited=None, seconds=1)
     store.close()
-    found = values(page(store, counts))
+    found = values(Page(store, counts)())
     assert found["fairlead_store_up"] == 0
     assert found['fairlead_work_groups_total{queue="q",outcome="accepted"}'] == 1
+
+
+def test_a_database_that_does_not_answer_is_told_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fairlead.store.workers import metrics
+
+    monkeypatch.setattr(metrics, "SECONDS", 0.2)
+    come = threading.Event()
+    with Store.open(made_url("sqlite")) as store:
+        queues = store.queues
+        monkeypatch.setattr(store, "queues", lambda: come.wait(60) and queues())
+        store.send("q", 1)
+        asked = metrics.Page(store)
+        for _ in range(3):
+            found = values(asked())
+            assert found == {"fairlead_store_up": 0}
+        come.set()
+        until(lambda: values(asked())["fairlead_store_up"] == 1)
+        assert values(asked())['fairlead_queue_messages{queue="q"}'] == 1
+
+
+def test_a_schedule_that_nobody_sends_is_told(tmp_path: Path) -> None:
+    from fairlead.store.workers.metrics import page
+
+    file = tmp_path / "s.toml"
+    file.write_text(
+        "".join(
+            f'[[schedule]]\nname = "{name}"\nqueue = "q"\nevery = 60\n' for name in ("on", "off")
+        )
+    )
+    now = 1_000_000.0
+    with Store.open(made_url("sqlite"), clock=lambda: now) as store:
+        store.declare(file)
+        store.pause_schedule("off")
+        name = "fairlead_schedule_overdue_seconds"
+        assert values(page(store))[f'{name}{{schedule="on"}}'] == 0
+        due = min(each.next for each in store.schedules())
+        now = due + 90
+        found = values(page(store))
+        assert found[f'{name}{{schedule="on"}}'] == pytest.approx(90)
+        assert found[f'{name}{{schedule="off"}}'] == 0
+        store.tick()
+        assert values(page(store))[f'{name}{{schedule="on"}}'] == 0
 
 
 # -------- a service manager

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import signal
-from functools import partial
 
 from fairlead.cli.output import acted
 from fairlead.errors import ConfigError
 from fairlead.prometheus import MetricsServer
 from fairlead.store.store import Store
-from fairlead.store.workers.metrics import page
+from fairlead.store.workers.metrics import Page, page
 from fairlead.store.workers.threads import listen as signals
 
 
@@ -19,7 +18,7 @@ def metrics(store: Store, listen: str | None) -> None:
         print(page(store), end="")
         return
     asked = signals(signal.SIGINT, signal.SIGTERM)
-    with MetricsServer(partial(page, store), listen, ConfigError) as server:
+    with MetricsServer(Page(store), listen, ConfigError) as server:
         acted()
         print(f"metrics: {server.url}", flush=True)
         asked.get()

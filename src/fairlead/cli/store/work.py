@@ -6,7 +6,6 @@ import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from importlib.metadata import version
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from fairlead.store.workers.counting import Counts
 from fairlead.store.workers.handlers import named
 from fairlead.store.workers.handling import LOGGER, Handling
 from fairlead.store.workers.manager import ServiceManager
-from fairlead.store.workers.metrics import page
+from fairlead.store.workers.metrics import Page
 from fairlead.store.workers.serving import FILE, Serving, check_services, serve
 from fairlead.store.workers.supervisor import Job, check, log_to_stderr, run_here, supervise
 from fairlead.store.workers.threads import listen
@@ -44,7 +43,7 @@ def work(url: str, place: str, handling: Handling, grace: float, options: Option
     if options.processes is None:
         handling = handling._replace(counts=Counts())
     with Store.open(url, create=False) as store:
-        ask = partial(page, store, handling.counts)
+        ask = Page(store, handling.counts)
         with MetricsServer(ask, options.metrics, ConfigError) as server:
             return _began(url, place, handling, grace, options._replace(metrics=server.url))
 

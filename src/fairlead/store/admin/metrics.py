@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from fairlead.prometheus import Exposition
@@ -22,8 +23,10 @@ GAUGES: Final = {
 """Fields of `Metrics`, and what they mean."""
 
 
-def write(to: Exposition, queues: list[Metrics], pools: list[Pool]) -> None:
-    """What each queue holds, and how often each destination was chosen."""
+def write(
+    to: Exposition, *, queues: list[Metrics], pools: list[Pool], overdue: Mapping[str, float]
+) -> None:
+    """What each queue holds, how often each destination was chosen, how late each schedule is."""
     for name, meaning in GAUGES.items():
         for each in queues:
             labels = {"queue": each.queue}
@@ -32,8 +35,15 @@ def write(to: Exposition, queues: list[Metrics], pools: list[Pool]) -> None:
         said = "For how long the oldest group that can be taken has waited; 0: there is none."
         labels = {"queue": each.queue}
         to.add("fairlead_queue_oldest_seconds", "gauge", labels, each.oldest, meaning=said)
+        said = "For how long the group that was taken first of those in hand is held; 0: none is."
+        name = "fairlead_queue_longest_held_seconds"
+        to.add(name, "gauge", labels, each.longest_held, meaning=said)
         said = "1: the queue gives work; 0: it is switched off."
         to.add("fairlead_queue_enabled", "gauge", labels, int(each.enabled), meaning=said)
+    for schedule, late in overdue.items():
+        said = "For how long a tick of a schedule is due that was not sent; 0: none is."
+        name = "fairlead_schedule_overdue_seconds"
+        to.add(name, "gauge", {"schedule": schedule}, late, meaning=said)
     for pool in pools:
         for machine in pool.machines:
             labels = {"cluster": pool.name, "destination": machine.name}

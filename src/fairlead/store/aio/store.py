@@ -293,6 +293,7 @@ class AsyncStore:
     take_back = writes(Store.take_back)
     off = reads(Store.off)
     retry = reads(Store.retry)
+    max_seconds = reads(Store.max_seconds)
     limits = reads(Store.limits)
     set_retention = writes(Store.set_retention)
     retention = reads(Store.retention)
@@ -311,6 +312,7 @@ class AsyncStore:
     stopping = writes(Store.stopping)
 
     schedules = reads(Store.schedules)
+    overdue_schedules = reads(Store.overdue_schedules)
     ticks = reads(Store.ticks)
     tick = writes(Store.tick)
     pause_schedule = writes(Store.pause_schedule)

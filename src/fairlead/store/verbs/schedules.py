@@ -44,6 +44,18 @@ class StoreSchedules(ABC):
         with self._connection() as database:
             return [each.state for each in ticking.every(database)]
 
+    def overdue_schedules(self) -> dict[str, float]:
+        """For how many seconds each schedule's next tick is due and not sent; 0: it is not due.
+
+        Nobody is there to send, then. One that is paused is never due.
+        """
+        with self._connection() as database:
+            now = time_of(database, self._clock())
+            return {
+                each.name: 0.0 if each.paused else max(now / 1_000_000 - each.next, 0.0)
+                for each in (kept.state for kept in ticking.every(database))
+            }
+
     def ticks(self, schedule: str, most: int = 10) -> list[float]:
         """The next ticks of a schedule, in seconds since 1970. Raises MessageError."""
         whole("most", most, 1, MAX_TICKS)
