@@ -6,7 +6,7 @@ import os
 import re
 import select
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import accumulate
@@ -80,6 +80,8 @@ TRANSIENT: Final = ("40001", "40P01")
 """A serialization failure, a deadlock: another transaction goes on, this one can be repeated."""
 FULL: Final = "the disk of the server is full; nothing of this was written: "
 
+_direct: Final[set[str]] = set()
+"""URLs behind which each connection has a session of its own, as was seen."""
 _sessions: Final[WeakSet[PostgreSQL]] = WeakSet()
 
 
@@ -231,6 +233,12 @@ class PostgreSQL:
                 raise StoreError(f"{self.place}: {_in_words(error)}") from error
             raise
 
+    def process(self) -> int:
+        """The process of the server that works for this connection now."""
+        with self._as_store_error():
+            asked = self._wait(self.connection.execute("SELECT pg_backend_pid()"))
+            return int(self._wait(asked.fetchone())[0])
+
     def begin(self) -> None:
         with self._as_store_error():
             self._wait(self.connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED"))
@@ -346,17 +354,20 @@ def open_postgresql(url: str, kind: type[PostgreSQL] = PostgreSQL) -> PostgreSQL
         ) from None
     except psycopg.Error as error:
         raise StoreError(f"{place}: {_in_words(error, url)}") from None
-    why = _refusal(found.connection)
-    if why:
-        found.close()
-        raise StoreError(f"{place}: {why}")
     _sessions.add(found)
     watch(found, url)
     try:
-        found.prepare()
-    except BaseException:  # whoever asked was cancelled, say
+        why = _refusal(found.connection)
+        if not why:
+            found.prepare()
+            if url not in _direct:
+                why = _pooled(found, lambda: kind(kind.connect(url), place))
+        if why:
+            raise StoreError(f"{place}: {why}")
+    except BaseException:  # or whoever asked was cancelled
         found.close()
         raise
+    _direct.add(url)
     return found
 
 
@@ -385,6 +396,32 @@ def _refusal(connection: Any) -> str:  # noqa: ANN401 - the driver's
             "standard_conforming_strings = on, or ALTER ROLE, if that sets it"
         )
     return ""
+
+
+def _pooled(first: PostgreSQL, connect: Callable[[], PostgreSQL]) -> str:
+    """Why a pooler is in the way; "" if none gives each transaction another session of the server.
+
+    Where a pooler keeps a session for one connection, another one cannot have it meanwhile.
+    """
+    before = first.process()
+    if before == first.connection.info.backend_pid:  # no pooler at all
+        return ""
+    from psycopg import Error
+
+    try:
+        other = connect()
+    except Error:  # it has no place left, say: then that cannot be seen now
+        return ""
+    try:
+        other.begin()
+        if other.process() != before and first.process() == before:
+            return ""
+    finally:
+        other.close()
+    return (
+        "found a pooler that gives each transaction another session of the server (as PgBouncer "
+        "does with pool_mode = transaction), allowed: the server itself, or pool_mode = session"
+    )
 
 
 def without_password(url: str) -> str:
