@@ -109,6 +109,7 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "pool": ("sender", lambda s, o, u: s.pool("Bangkok")),
     "check_queue": ("sender", lambda s, o, u: s.check_queue("orders")),
     "retry": ("sender", lambda s, o, u: s.retry("orders")),
+    "max_seconds": ("sender", lambda s, o, u: s.max_seconds("orders")),
     "decision": ("sender", lambda s, o, u: s.decision(decided(o))),
     "decision_about": (
         "sender",
@@ -141,6 +142,7 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "switch": ("worker", lambda s, o, u: s.switch(held(o).queue, on=False)),
     "tick": ("worker", lambda s, o, u: (scheduled(o), s.tick())),
     "schedules": ("worker", lambda s, o, u: s.schedules()),
+    "overdue_schedules": ("worker", lambda s, o, u: s.overdue_schedules()),
     "ticks": ("worker", lambda s, o, u: s.ticks(scheduled(o))),
     "pause_schedule": ("operator", lambda s, o, u: s.pause_schedule(scheduled(o))),
     "drop_schedule": ("operator", lambda s, o, u: s.drop_schedule(scheduled(o))),
@@ -201,6 +203,7 @@ SEEN: Final = {
     *(
         "check_queue",
         "retry",
+        "max_seconds",
         "retention",
         "conversation",
         "bound_to",
@@ -209,7 +212,7 @@ SEEN: Final = {
         "trace_of",
         *("waiting", "peek", "promotion"),
     ),
-    *("service", "schedules", "ticks", *IF_NOTHING_IS_DUE),
+    *("service", "schedules", "overdue_schedules", "ticks", *IF_NOTHING_IS_DUE),
 }
 CLUSTERS: Final = ("Bangkok", "pending", "tickets")
 ONE: Final = [{"name": "only", "weight": 1}]
