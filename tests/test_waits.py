@@ -23,6 +23,7 @@ BOUNDS: Final = {"timeout", "ssl_handshake_timeout", "linger"}
 
 # What waits, and the row of the page that says for how long: who waits there, or what it waits for.
 ALLOWED: Final = {
+    ("cli/serve.py", "_serve_at", "telling"): "`serve` that is told to stop",
     ("cli/serve.py", "_until", "asyncio.wait"): "a signal",
     ("cli/serve.py", "_until", "told.wait"): "a signal",
     ("cli/store/messages.py", "_run", "process.communicate"): "a command of `--exec`",

@@ -5,23 +5,31 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from proton.utils import BlockingConnection
 
-COMMAND = [sys.executable, "-c", "from fairlead.cli import main; main()", "serve"]
+COMMAND = [sys.executable, "-c", "from fairlead.cli import main; main()"]
 
 
 class Running:
     """A server that runs."""
 
-    def __init__(self, url: str, *options: str, port: int = 0, log: Path | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *options: str,
+        port: int = 0,
+        log: Path | None = None,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
         """`log`: a file to which what it says is added; None: nobody reads that."""
         listen = [] if "--settings" in options else ["--listen", f"amqp://127.0.0.1:{port}"]
         errors: Any = subprocess.PIPE if log is None else log.open("a", encoding="utf-8")
         self.process = subprocess.Popen(
-            [*COMMAND, "--store", url, *options, *listen],
+            [*command, "serve", "--store", url, *options, *listen],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,

@@ -70,7 +70,14 @@ def test_an_address_in_use_and_a_wrong_one_are_one_line(
         ("0.0.0.0:5672", "allowed: amqps://"),
     ):
         ended = subprocess.run(
-            [*COMMAND, "--store", f"sqlite:///{tmp_path}/x.db", "--listen", f"amqp://{address}"],
+            [
+                *COMMAND,
+                "serve",
+                "--store",
+                f"sqlite:///{tmp_path}/x.db",
+                "--listen",
+                f"amqp://{address}",
+            ],
             capture_output=True,
             text=True,
             check=False,

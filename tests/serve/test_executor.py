@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from fairlead import Store
-from fairlead.errors import QueueFullError, UserError
+from fairlead.errors import QueueFullError, StoreError, UserError
+from fairlead.serve import executor
 from fairlead.serve.executor import Executor
 from fairlead.serve.node.calls import QUEUE, Send, Take, Unit, Write, Written
 
@@ -62,3 +65,23 @@ def test_without_anything_to_store_it_takes_what_is_there(tmp_path: Path) -> Non
         store.send("orders", "there")
         found = done(store, [], Take("orders", 5, 100), Take("nothing", 5, 100))
         assert [bodies(each) for each in found.takes] == [["there"], []]
+
+
+def test_a_store_that_does_not_answer_is_not_asked_for_each_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[object] = []
+
+    def silent(*_: object) -> None:
+        tries.append(None)
+        raise StoreError("nobody answers")
+
+    monkeypatch.setattr(executor, "LONG", -1.0)
+    monkeypatch.setattr(Executor, "_do", silent)
+    with Store.open(f"sqlite:///{tmp_path}/s.db") as store:
+        units = [sent("orders", n) for n in range(100)]
+        found = done(store, units, Take("orders", 5, 100))
+        assert len(tries) == 1
+        assert {type(each) for each in [*found.units, *found.takes]} == {StoreError}
+        assert {type(each) for each in Executor(store, 60.0).write(units)} == {StoreError}
+        assert len(tries) == 2

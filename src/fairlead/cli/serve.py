@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from fairlead.cli.output import acted
 from fairlead.config.serving import Place, Serving, check_places, load_serving, place_of
-from fairlead.errors import ConfigError, UserError
+from fairlead.errors import ConfigError, StoreError, UserError
 from fairlead.extras import need
 from fairlead.prometheus import MetricsServer
 from fairlead.serve.access import Access
@@ -104,9 +104,18 @@ async def _serve_at(
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):  # a second one ends it at once
             loop.remove_signal_handler(number)
-        store.stopping()
+        telling = asyncio.create_task(asyncio.to_thread(_tell, store))
         await server.stop(options.grace)
+        await telling
     LOGGER.info("event=ended store=%s", store.place)
+
+
+def _tell(store: Store) -> None:
+    """What this process holds from now on is no failure."""
+    try:
+        store.stopping()
+    except StoreError as error:  # the rest ends in order all the same
+        LOGGER.warning("%s; work in hand may count as failed", error)
 
 
 async def _until(told: asyncio.Event, server: Server, *, once: bool) -> None:

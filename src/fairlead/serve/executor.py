@@ -50,6 +50,10 @@ from fairlead.store.transaction import Transaction
 
 KNOWN: Final = 10.0
 """Seconds for which what a queue allows is known without asking the store."""
+LONG: Final = 5.0
+"""Seconds: a store that fails after longer was not refusing: it did not answer."""
+SILENT: Final = 0
+"""Stands among the tokens of work that could not be stored for all of it; none has it."""
 LOOKED_AT: Final = 1000
 """So many messages of a group are looked at for the highest priority."""
 
@@ -145,13 +149,16 @@ class Executor:
         """Do units, and take, in one transaction; where something is refused, in several."""
         if not units:
             return Written([], [self._tried(each) for each in takes])
+        began = time.monotonic()
         try:
             taken = self._write(units, takes)
             for call, found in zip(takes, taken, strict=True):
                 if isinstance(found, list):
                     self._limited(call.queue, found)
             return Written([None] * len(units), taken)
-        except UserError:
+        except UserError as error:
+            if _is_silent(error, began):
+                return Written([error] * len(units), [error] * len(takes))
             return Written(self.write(units), [self._tried(each) for each in takes])
 
     def _tried(self, call: Take) -> list[Held] | Exception:
@@ -168,13 +175,20 @@ class Executor:
         """`missed`: work of which something could not be stored; nor is what follows of it, then.
 
         So what is said of it is stored in its order, though the database may be back meanwhile.
+        Where the database did not answer, no part is tried: peers would wait for each of them.
         """
+        began = time.monotonic()
+        if silent := missed.get(SILENT):
+            return [silent] * len(units)
         try:
             for token in missed and (token for unit in units for token in unit.tokens):
                 if token in missed:
                     raise missed[token]
             self._write(units)
         except UserError as error:
+            if isinstance(error, StoreError) and _is_silent(error, began):
+                missed[SILENT] = error
+                return [error] * len(units)
             if len(units) == 1:
                 if isinstance(error, StoreError):
                     missed.update(dict.fromkeys(units[0].tokens, error))
@@ -223,6 +237,11 @@ class Executor:
                 raise _gone(each)
             return QUEUE
         return CLUSTER if call.name in self._store.clusters() else QUEUE
+
+
+def _is_silent(error: UserError, began: float) -> bool:
+    """Whether the store took so long to fail that nobody answers there."""
+    return isinstance(error, StoreError) and time.monotonic() - began > LONG
 
 
 class _Doing:

@@ -33,6 +33,8 @@ LISTEN: Final = 1.0
 """Seconds: so often those that wait for what comes from elsewhere look which queues these are."""
 SOON: Final = LEAST_IDLE / 2000
 """Seconds between two looks at what peers are to hear."""
+ENDING: Final = 60.0
+"""Seconds for which a server that was told to stop waits for a store that does not answer."""
 UNWANTED: Final = 0.2
 """Seconds until it is looked again for what came, and nobody wants now."""
 
@@ -103,11 +105,12 @@ class Server:
             connected, in_hand = len(self.sessions), self.node.in_hand
             LOGGER.info("event=stopping connections=%d in_hand=%d", connected, in_hand)
         self.node.stop()
-        until = time.monotonic() + grace
-        await self._settled(until)
+        await self._settled(grace)
         self.node.close()
         self.moved()
-        await self._settled(float("inf"))
+        await self._settled(ENDING)
+        if self.node.busy:
+            LOGGER.warning("event=left in_hand=%d: the store did not answer", self.node.in_hand)
         for session in [*self.sessions]:
             session.end()
         for task in self._tasks:
@@ -120,9 +123,12 @@ class Server:
         for pool in (self._threads, self._writer, self._listener, self._checker):
             pool.shutdown()
 
-    async def _settled(self, until: float) -> None:
-        """Wait until nothing is under way, or until a time."""
-        while self.node.taking or (self.node.busy and time.monotonic() < until):  # noqa: ASYNC110 - threads end it
+    async def _settled(self, seconds: float) -> None:
+        """Wait until nothing is under way, or for so long; a little longer for what is taken."""
+        until, last = time.monotonic() + seconds, time.monotonic() + max(seconds, ENDING)
+        while (self.node.busy and time.monotonic() < until) or (  # noqa: ASYNC110 - threads end it
+            self.node.taking and time.monotonic() < last
+        ):
             await asyncio.sleep(0.01)
 
     # -------- the node
