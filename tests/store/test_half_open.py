@@ -33,7 +33,7 @@ def half_open() -> Iterator[Proxy]:
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Looks at once whether a statement is served, and often."""
-    monkeypatch.setattr(deadline, "ASKED", 0.2)
+    monkeypatch.setattr(deadline, "ASKED", 0.5)
     ended = threading.Event()
 
     def often() -> None:
