@@ -43,6 +43,8 @@ ACTS = {
     "dead --drop-all": ("dead", "lost", "--drop-all"),
     "declare": ("declare", "again.toml"),
     "switch": ("switch", "q", "off"),
+    "purge": ("purge", "q", "--yes"),
+    "delete-queue": ("delete-queue", "lost", "--purge", "--yes"),
     "held --take-back": ("held", "hung", "--take-back", HUNG),
     "schedules --pause": ("schedules", "nightly", "--pause"),
     "schedules --drop": ("schedules", "nightly", "--drop"),

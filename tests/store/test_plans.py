@@ -63,6 +63,10 @@ READS_ALL: Final = {
     ),
     "forget_ended": ENDED,
     "schedules": COUNTED,
+    **dict.fromkeys(
+        ("what_is_in", "what_stays", "who_needs", "schedules_to", "purge_delayed"), COUNTED
+    ),
+    "drop_queue": SET,
     **dict.fromkeys(CHECKS, "an operator checks the store, or mends it"),
 }
 """Statements that may read more than a few rows, and why."""
@@ -240,6 +244,8 @@ OWN: Final[dict[str, dict[str, Any]]] = {
     **{name: {"state": "{}"} for name in ("add_choice_run", "set_cluster", "set_state")},
     "bind": {"destination": "a"},
     "put_schedule": NAMED_QUEUE,
+    "drop_queue": {"queue": 10**12},
+    "schedules_to": NAMED_QUEUE,
     "bury": {"ids": [10**12]},
     "choose_one": NAMED_CLUSTER,
     "publish_one": {**NAMED_CLUSTER, "key": "new"},

@@ -151,6 +151,8 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "set_retention": ("operator", lambda s, o, u: s.set_retention(90)),
     "declare": ("operator", lambda s, o, u: s.declare(SNIPPETS / "dialogs.toml")),
     "requeue": ("operator", lambda s, o, u: s.requeue(dead_letter(o))),
+    "purge": ("operator", lambda s, o, u: s.purge(held(o).queue)),
+    "delete_queue": ("operator", lambda s, o, u: s.delete_queue(emptied(o))),
     "discard": ("operator", lambda s, o, u: s.discard(dead_letter(o))),
     "change": ("operator", lambda s, o, u: s.change("Bangkok", "DEV1", "weight", 5)),
     "apply": ("operator", lambda s, o, u: s.apply("pending", Change("DEV1", "readers", 2))),
@@ -222,6 +224,13 @@ def settled(owner: Store) -> int:
     work = held(owner)
     work.accept()
     return int(work.token)
+
+
+def emptied(owner: Store) -> str:
+    work = held(owner)
+    list(work)
+    work.accept()
+    return str(work.queue)
 
 
 def added(owner: Store) -> str:

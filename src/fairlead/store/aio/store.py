@@ -302,6 +302,8 @@ class AsyncStore:
     dead = reads(Store.dead)
     requeue = writes(Store.requeue)
     discard = writes(Store.discard)
+    purge = writes(Store.purge)
+    delete_queue = writes(Store.delete_queue)
     latest = reads(Store.latest)
     outcome = reads(Store.outcome)
     trace_of = reads(Store.trace_of)

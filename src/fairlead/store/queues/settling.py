@@ -109,7 +109,7 @@ def _settle_parts(database: Database, queue: Queue, ends: Sequence[Settlement], 
         dead = {each.number: end.dead[each.number] for each in end.given if each.number in end.dead}
         _bury(database, queue, row, dead)
         _log_ended(log, end, end.given, dead, row)
-    _drop(database, queue, [each.number for end in ends for each in end.given])
+    drop(database, queue, [each.number for end in ends for each in end.given])
 
 
 def _is_simple(end: Settlement) -> bool:
@@ -177,7 +177,7 @@ def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: L
             detail=end.reason or None,
         )
     if done:
-        _drop(database, queue, done)
+        drop(database, queue, done)
     costs = _costs(database, queue, [each.id for each in ends])
     kept = put_back(database, queue, left)
     if queue.fair:
@@ -258,10 +258,10 @@ def expire(database: Database, queue: Queue, numbers: Sequence[int]) -> None:
     database.run(
         "bury", ids=list(numbers), died=queue.now, reason=EXPIRED, attempt=0, priority=None
     )
-    _drop(database, queue, list(numbers))
+    drop(database, queue, list(numbers))
 
 
-def _drop(database: Database, queue: Queue, numbers: list[int]) -> None:
+def drop(database: Database, queue: Queue, numbers: list[int]) -> None:
     """Messages are done."""
     if queue.columns.completing:
         _leave_completions(database, numbers, queue.now)

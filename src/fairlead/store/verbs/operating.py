@@ -42,10 +42,10 @@ from fairlead.store.queues.maintenance import is_maintenance_due, maintain
 from fairlead.store.queues.settings import BECOMES_FAIR, known_queue
 from fairlead.store.queues.tenants import Line
 from fairlead.store.verbs.conversations import ConversationVerbs
-from fairlead.store.verbs.dead_letters import StoreDeadLetters
+from fairlead.store.verbs.purging import StorePurging
 
 
-class StoreOperations(StoreDeadLetters):
+class StoreOperations(StorePurging):
     """Each in a transaction of its own."""
 
     place: str

@@ -115,6 +115,40 @@ FROM fairlead.dead WHERE queue = %(queue)s AND key = %(key)s ORDER BY id;
 -- drop_dead: they are dead letters no more
 SELECT * FROM fairlead._run_drop_dead(%(queue)s, %(ids)s::bigint[]);
 
+-- purge_delayed: the next messages that were to arrive later are gone, but for those of conversations
+SELECT * FROM fairlead._run_purge_delayed(%(queue)s, %(name)s, %(until)s, %(most)s, %(reason)s, %(now)s);
+
+-- hold_unheld: the next groups that nobody holds are held, in this transaction only
+SELECT * FROM fairlead._run_hold_unheld(%(queue)s, %(after)s, %(last)s, %(most)s, %(now)s);
+
+-- unsaid_of: the first messages of groups, but for those of conversations
+SELECT group_id, id, key, cost, type FROM fairlead.messages
+WHERE group_id = ANY (%(ids)s::bigint[]) AND conversation IS NULL AND id < %(until)s
+ORDER BY group_id, id LIMIT %(most)s;
+
+-- what_stays: how many messages readers hold, and how many others are of conversations
+SELECT count(*) FILTER (WHERE g.state = 2), count(*) FILTER (WHERE g.state <> 2 AND m.conversation IS NOT NULL)
+FROM fairlead.groups g JOIN fairlead.messages m ON m.group_id = g.id
+WHERE g.queue = %(queue)s AND (%(name)s::text IS NULL OR g.name = %(name)s::text)
+  AND (g.state = 2 OR m.conversation IS NOT NULL);
+
+-- what_is_in: how many messages wait, are delayed, and are dead letters
+SELECT (SELECT count(*) FROM fairlead.messages WHERE queue = %(queue)s),
+       (SELECT count(*) FROM fairlead.delayed WHERE queue = %(queue)s),
+       (SELECT count(*) FROM fairlead.dead WHERE queue = %(queue)s);
+
+-- schedules_to: the schedules that send to a queue
+SELECT name FROM fairlead.schedules WHERE queue = %(queue)s ORDER BY name;
+
+-- who_needs: how many ends of dialogs a queue has, groups in the hands of readers, and readers that wait
+SELECT (SELECT count(*) FROM fairlead.endpoints WHERE queue = %(name)s AND state <> 3),
+       (SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2),
+       (SELECT count(*) FROM fairlead.listeners s JOIN fairlead.lease_holders h ON h.id = s.holder
+        WHERE s.queue = %(queue)s AND h.pid <> 0);
+
+-- drop_queue: it is gone, with what was remembered of it
+SELECT fairlead._run_drop_queue(%(queue)s);
+
 -- groups_after: groups to be given their places anew, from an id on; not those that are held
 SELECT * FROM fairlead._run_groups_after(%(queue)s, %(after)s, %(most)s);
 

@@ -134,6 +134,47 @@ FROM fairlead_dead WHERE queue = :queue AND key = :key ORDER BY id;
 DELETE FROM fairlead_dead WHERE queue = :queue AND id IN (SELECT value FROM json_each(:ids))
 RETURNING id;
 
+-- purge_delayed: the next messages that were to arrive later are gone, but for those of conversations
+DELETE FROM fairlead_delayed WHERE id IN (
+  SELECT id FROM fairlead_delayed WHERE queue = :queue AND conversation IS NULL AND id < :until
+    AND (:name IS NULL OR group_name = :name) LIMIT :most)
+RETURNING key, group_name, tenant, cost, type;
+
+-- hold_unheld: the next groups that nobody holds are held, in this transaction only
+UPDATE fairlead_groups SET state = 2, was_priority = priority, was_entered = entered,
+  was_number = number, priority = -1, entered = 0, number = 0, token = 0, taken = :now, deadline = :now
+WHERE id IN (
+  SELECT id FROM fairlead_groups WHERE queue = :queue AND id > :after AND id <= :last AND state <> 2
+  ORDER BY id LIMIT :most)
+RETURNING id, name, tenant, was_priority, was_entered, was_number, releases, failures, not_before;
+
+-- unsaid_of: the first messages of groups, but for those of conversations
+SELECT group_id, id, key, cost, type FROM fairlead_messages
+WHERE group_id IN (SELECT value FROM json_each(:ids)) AND conversation IS NULL AND id < :until
+ORDER BY group_id, id LIMIT :most;
+
+-- what_stays: how many messages readers hold, and how many others are of conversations
+SELECT coalesce(sum(g.state = 2), 0), coalesce(sum(g.state <> 2 AND m.conversation IS NOT NULL), 0)
+FROM fairlead_groups g JOIN fairlead_messages m ON m.group_id = g.id
+WHERE g.queue = :queue AND (:name IS NULL OR g.name = :name)
+  AND (g.state = 2 OR m.conversation IS NOT NULL);
+
+-- what_is_in: how many messages wait, are delayed, and are dead letters
+SELECT (SELECT count(*) FROM fairlead_messages WHERE queue = :queue),
+       (SELECT count(*) FROM fairlead_delayed WHERE queue = :queue),
+       (SELECT count(*) FROM fairlead_dead WHERE queue = :queue);
+
+-- schedules_to: the schedules that send to a queue
+SELECT name FROM fairlead_schedules WHERE queue = :queue ORDER BY name;
+
+-- who_needs: how many ends of dialogs a queue has, groups in the hands of readers, and readers that wait;
+-- of those the file does not tell
+SELECT (SELECT count(*) FROM fairlead_endpoints WHERE queue = :name AND state <> 3),
+       (SELECT count(*) FROM fairlead_groups WHERE queue = :queue AND state = 2), 0;
+
+-- drop_queue: it is gone, with what was remembered of it; a trigger sees to that
+DELETE FROM fairlead_queues WHERE id = :queue;
+
 -- groups_after: groups to be given their places anew, from an id on; not those that are held
 SELECT id, priority, entered, number, head, arrived FROM fairlead_groups
 WHERE queue = :queue AND id > :after AND state <> 2

@@ -83,4 +83,14 @@ SELECT q.name AS queue,
     WHERE g.queue = q.id AND g.state = 2) / 1e6 AS longest_held_since
 FROM fairlead_queues q;
 
+-- With a queue goes what was remembered of it.
+CREATE TRIGGER fairlead_queue_gone AFTER DELETE ON fairlead_queues BEGIN
+  DELETE FROM fairlead_groups WHERE queue = old.id;
+  DELETE FROM fairlead_pending_updates WHERE queue = old.id;
+  DELETE FROM fairlead_message_ids WHERE queue = old.id;
+  DELETE FROM fairlead_tenants WHERE queue = old.id;
+  DELETE FROM fairlead_limit_states WHERE queue = old.id;
+  DELETE FROM fairlead_published WHERE queue = old.id;
+END;
+
 UPDATE fairlead_schema SET version = 13;

@@ -1,0 +1,65 @@
+"""An operator empties queues, and deletes them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Final
+
+import typer
+
+from fairlead.balance.objects import on_one_line
+from fairlead.cli.output import acted
+from fairlead.store.store import Store
+from fairlead.text import plural
+
+EVERY: Final = 5.0
+"""Seconds between two lines that say how far a long purge is."""
+
+
+def purge(store: Store, queue: str, group: str | None, reason: str, *, yes: bool) -> None:
+    """Delete what waits, and say how much that was and what has stayed."""
+    store.check_queue(queue)
+    of = f"{queue}, group {group}" if group else queue
+    if not _is_wanted(f"Delete what waits in {of}?", yes=yes):
+        return
+    found = store.purge(queue, group, reason, _teller())
+    acted()
+    print(f"deleted: {plural(found.deleted, 'message')}")
+    if found.working:
+        print(f"in the hands of readers, and still there: {plural(found.working, 'message')}")
+    if found.of_conversations:
+        count = plural(found.of_conversations, "message")
+        print(f"of conversations that are open, and still there: {count}")
+
+
+def delete_queue(store: Store, queue: str, reason: str, *, purges: bool, yes: bool) -> None:
+    """Delete a queue."""
+    store.check_queue(queue)
+    more = " with all that waits in it and its dead letters" if purges else ""
+    if not _is_wanted(f"Delete {queue}{more}?", yes=yes):
+        return
+    store.delete_queue(queue, reason, purge=purges)
+    acted()
+    print(on_one_line(f"deleted: {queue}"))
+
+
+def _is_wanted(question: str, *, yes: bool) -> bool:
+    if yes or not sys.stdin.isatty() or typer.confirm(on_one_line(question), err=True):
+        return True
+    print("nothing was done")
+    return False
+
+
+def _teller() -> Callable[[int], None]:
+    """Says now and then how far it is."""
+    said = time.monotonic()
+
+    def told(deleted: int) -> None:
+        nonlocal said
+        if time.monotonic() - said >= EVERY:
+            said = time.monotonic()
+            typer.echo(f"deleted so far: {plural(deleted, 'message')}", err=True)
+
+    return told

@@ -1,0 +1,151 @@
+"""What waits in a queue is deleted, in portions; and queues themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from fairlead.errors import MessageError
+from fairlead.order.key import NO_ENTRY, Entry
+from fairlead.store.arguments import OWN
+from fairlead.store.database.port import Database
+from fairlead.store.journal.log import Log
+from fairlead.store.queues.settings import BEFORE_ALL, Queue
+from fairlead.store.queues.settling import Left, complete_delayed, drop, put_back, raises_of
+
+PORTION: Final = 300
+"""So many messages are deleted in one transaction: others write meanwhile."""
+WHY: Final = "an operator purged it"
+
+
+class Purged(NamedTuple):
+    """What a purge did."""
+
+    deleted: int
+    """Messages that waited, or were to arrive later, and are gone."""
+    working: int
+    """Messages of groups in the hands of readers: they stay."""
+    of_conversations: int
+    """Messages of conversations: they stay until their conversation ends."""
+
+
+class Portion(NamedTuple):
+    """Where a purge stands between two transactions."""
+
+    until: int
+    """The number of the first event that came after it began: what came later stays."""
+    after: int = BEFORE_ALL
+    """The group after which it goes on."""
+    deleted: int = 0
+    """So many messages in this one."""
+
+
+class _Unheld(NamedTuple):
+    """A group that nobody holds, as its row said."""
+
+    id: int
+    name: str | None
+    tenant: str
+    priority: int
+    entered: int
+    number: int
+    releases: int
+    failures: int
+    not_before: int | None
+
+
+def check_is_users(queue: str) -> None:
+    """Raises MessageError for a queue that servers keep for themselves."""
+    if queue.startswith(OWN):
+        raise MessageError(f"queue: found {queue!r}, allowed: one that is not the servers' own")
+
+
+def begin(database: Database) -> Portion:
+    """Where a purge of what is there now begins."""
+    (until,) = database.numbers(1)
+    return Portion(until)
+
+
+def purge(
+    database: Database, queue: Queue, group: str | None, at: Portion, actor: str, reason: str
+) -> Portion | None:
+    """Delete the next messages that wait; None: there are no more.
+
+    `group`: the name of the only one whose messages go. What readers hold stays, and so do messages
+    of conversations: the other end counts on them.
+    """
+    log = Log(database, queue.name, queue.moment, actor)
+    why = f"{WHY}: {reason}" if reason else WHY
+    found = {"queue": queue.id, "until": at.until, "most": PORTION}
+    rows = database.run("purge_delayed", **found, name=group, now=queue.now, reason=why)
+    for key, name, tenant, cost, type_ in rows:
+        complete_delayed(database, queue, key, why)
+        _log(log, name, key, tenant, cost, type_, why)
+    if rows:
+        log.flush()
+        return at._replace(deleted=len(rows))
+    span = _span(database, queue, group, at)
+    held = [] if span is None else database.run("hold_unheld", **found, **span, now=queue.now)
+    groups = [_Unheld(*row) for row in sorted(held)]
+    if not groups:
+        return None
+    by_id = {each.id: each for each in groups}
+    rows = database.run("unsaid_of", ids=[*by_id], until=at.until, most=PORTION)
+    for id_, _, key, cost, type_ in rows:
+        _log(log, by_id[id_].name, key, by_id[id_].tenant, cost, type_, why)
+    numbers = [row[1] for row in rows]
+    if numbers:
+        # for a while they are dead letters: whoever waits for them is told that nobody got them
+        database.run("bury", ids=numbers, died=queue.now, reason=why, attempt=0, priority=None)
+        drop(database, queue, numbers)
+        database.run("drop_dead", queue=queue.id, ids=numbers)
+    _let_go(database, queue, groups, {row[0] for row in rows})
+    log.flush()
+    is_all = len(rows) < PORTION
+    return Portion(at.until, groups[-1].id if is_all else rows[-1][0] - 1, len(rows))
+
+
+def _span(
+    database: Database, queue: Queue, group: str | None, at: Portion
+) -> Mapping[str, int] | None:
+    """Between which ids groups are looked for; None: none are."""
+    if group is None:
+        return {"after": at.after, "last": at.until}
+    rows = database.run("group_place", queue=queue.id, name=group)
+    if not rows or rows[0][0] <= at.after:
+        return None
+    return {"after": rows[0][0] - 1, "last": rows[0][0]}
+
+
+def _let_go(database: Database, queue: Queue, groups: Sequence[_Unheld], purged: set[int]) -> None:
+    """What is left of groups stands where it stood; those of which nothing is left end."""
+    raises = raises_of(database, [each.id for each in groups])
+    put_back(
+        database,
+        queue,
+        [
+            Left(
+                each.id,
+                raises.get(each.id, NO_ENTRY),
+                0 if each.id in purged else each.releases,
+                0 if each.id in purged else each.failures,
+                each.not_before,
+                Entry(each.priority, each.entered, each.number),
+            )
+            for each in groups
+        ],
+    )
+
+
+def _log(  # the columns of the journal
+    log: Log, group: str | None, key: str, tenant: str, cost: int, type_: str | None, why: str
+) -> None:
+    log.add(
+        "discarded", group=group or "", key=key, tenant=tenant, cost=cost, type=type_, detail=why
+    )
+
+
+def what_stays(database: Database, queue: Queue, group: str | None) -> tuple[int, int]:
+    """How many messages readers hold, and how many others are of conversations."""
+    ((working, said),) = database.run("what_stays", queue=queue.id, name=group)
+    return int(working), int(said)

@@ -1,0 +1,79 @@
+"""An operator empties queues, and deletes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.store.admin import deleting, purging
+from fairlead.store.admin.purging import Portion, Purged
+from fairlead.store.arguments import name, queue_name
+from fairlead.store.database.retrying import again
+from fairlead.store.queues.settings import known_queue
+from fairlead.store.verbs.dead_letters import StoreDeadLetters
+
+
+def _nobody(deleted: int) -> None:
+    """Whom nobody has to tell."""
+
+
+class StorePurging(StoreDeadLetters):
+    """In portions, each in a transaction of its own."""
+
+    def purge(
+        self,
+        queue: str,
+        group: str | None = None,
+        reason: str = "",
+        told: Callable[[int], None] = _nobody,
+    ) -> Purged:
+        """Delete what waits in a queue now, or in one group of it, and what is to arrive later.
+
+        What readers hold stays, and what comes meanwhile; so do dead letters, which `discard`
+        deletes, and messages of conversations, until these end: the other end counts on them.
+        `reason`: for the journal, which says of each message that it was `discarded`. `told`: is
+        called after each portion, with how many messages are gone so far. Raises MessageError for a
+        queue that is not there, or is a server's own.
+        """
+        purging.check_is_users(queue_name(queue))
+        only, why = name("group", group), name("reason", reason or None) or ""
+        deleted, at = 0, self._begin_purge(queue)
+        while (found := self._purge(queue, only, at, why)) is not None:
+            at, deleted = found, deleted + found.deleted
+            told(deleted)
+        with self._connection() as database:
+            known = known_queue(database, queue, self._clock())
+            return Purged(deleted, *purging.what_stays(database, known, only))
+
+    def delete_queue(self, queue: str, reason: str = "", *, purge: bool = False) -> None:
+        """Delete a queue, how it was set, and the ids of messages that it remembers.
+
+        Not one that something is declared for (a service, a schedule, a destination of a cluster),
+        that has ends of dialogs, or that readers hold work of or wait for. Without `purge` it has
+        to be empty; with it, what waits and dead letters are deleted before, each portion in a
+        transaction of its own. `reason`: for the journal. Whoever sends to it afterwards makes a
+        new one. Raises MessageError, StoreError.
+        """
+        wanted, why = queue_name(queue), name("reason", reason or None) or ""
+        if purge:
+            with self._connection() as database:
+                deleting.check_unused(database, known_queue(database, wanted, self._clock()))
+            self.purge(wanted, None, reason)
+            self.discard(wanted)
+        self._delete(wanted, why)
+
+    @again
+    def _begin_purge(self, queue: str) -> Portion:
+        with self._writing() as database:
+            known_queue(database, queue, self._clock())
+            return purging.begin(database)
+
+    @again
+    def _purge(self, queue: str, group: str | None, at: Portion, why: str) -> Portion | None:
+        with self._writing() as database:
+            known = known_queue(database, queue, self._clock())
+            return purging.purge(database, known, group, at, self._context.actor, why)
+
+    @again
+    def _delete(self, queue: str, why: str) -> None:
+        with self._writing() as database:
+            deleting.delete(database, queue, self._clock(), self._context.actor, why)
