@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.blame.cells import AMQP, ASYNC, STORE
+from tests.blame.cells import AMQP, ASYNC, STORE, WORK
 
 ANEW = "the server of the database is started anew while work is held"
 GONE = "a statement waits for a server that is gone, or for an answer that is lost"
 READS = "a server writes nothing for a while (a stand-by, a disk that is nearly full)"
 LIMITS = "it asks for more than the [limits](../how-to/serve-access.md#limits) let it have"
+HANGS = (
+    "one message is worked on for longer than the queue's "
+    "[`max_seconds`](../how-to/failures.md#handlers-that-hang)"
+)
+KEPT = "the oldest message that a receiver has not settled is held for longer than `max_seconds`"
 TOLD: Final[dict[tuple[str, str], str]] = {
+    (HANGS, WORK): (
+        "store/test_too_long.py::"
+        "test_a_message_on_which_handlers_hang_becomes_a_dead_letter_and_others_go_on"
+    ),
+    (KEPT, AMQP): (
+        "serve/test_given_back.py::"
+        "test_what_a_client_keeps_for_too_long_has_failed_and_what_it_has_beside_that_has_not"
+    ),
     ("it is given back for the 20th time", AMQP): (
         "serve/test_given_back.py::"
         "test_what_is_given_back_again_and_again_comes_later_and_in_the_end_is_a_failure"

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -433,11 +434,15 @@ def test_settings_that_are_not_named_stay(shell: Shell) -> None:
     store.set_order("q", ageing=30, weights={"a": 2})
     store.set_order("q", default_priority=9)
     store.set_order("q")
-    (found,) = store.queues()
-    set_as = ("priority", 9, 30.0, {"a": 2}, 7, 2, "dead-letters", True)
-    assert found[9:17] == set_as
+    store.set_limits("q", max_seconds=60)
+    settings = attrgetter(
+        *("discipline", "default_priority", "ageing", "weights"),
+        *("max_waiting", "max_failures", "max_seconds", "poison", "enabled"),
+    )
+    set_as = ("priority", 9, 30.0, {"a": 2}, 7, 2, 60, "dead-letters", True)
+    assert settings(store.queues()[0]) == set_as
     store.set_limits("q", max_waiting=None, poison="off")
-    assert store.queues()[0][13:17] == (None, 2, "off", True)
+    assert settings(store.queues()[0])[4:] == (None, 2, 60, "off", True)
     with pytest.raises(MessageError, match="poison: found 'on', allowed: dead-letters, off"):
         store.set_limits("q", poison="on")
     with pytest.raises(ConfigError, match=r"ageing: found 30\.0, allowed: only 0 with"):

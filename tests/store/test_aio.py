@@ -83,6 +83,7 @@ def test_each_verb_is_there_with_its_arguments() -> None:
     inside[Transaction] |= {
         "state_of",
         "undone_if_raised",
+        "break_off",
         "execute",
         "settle",
         "renew",
