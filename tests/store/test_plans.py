@@ -51,7 +51,7 @@ ALL_OF_ONE = "it reads what one cluster has, or one queue's tenants are"
 IN_HANDS = "it reads what is in readers' hands: as much as there are readers"
 ENDED = "once a minute, and it reads which ends of dialogs wait for the other one to end"
 READS_ALL: Final = {
-    **dict.fromkeys(("metrics", "ready_count", "count_between", "later"), COUNTED),
+    **dict.fromkeys(("metrics", "by_tenant", "ready_count", "count_between", "later"), COUNTED),
     **dict.fromkeys(("events_of_groups", "said_in", "decision_in_place"), COUNTED),
     **dict.fromkeys(("open_of_services", "costs_of", "sizes_of"), COUNTED),
     **dict.fromkeys(

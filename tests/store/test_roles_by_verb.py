@@ -183,6 +183,7 @@ LOOKS: Final[dict[str, Verb]] = {
     # what workers and viewers look at
     "queues": lambda s, o, u: s.queues(),
     "later": lambda s, o, u: s.later("orders"),
+    "queues_by_tenant": lambda s, o, u: s.queues_by_tenant(),
     "held": lambda s, o, u: s.held(held(o).queue)[0],
     "dead": lambda s, o, u: s.dead(dead_letter(o)),
     "working": lambda s, o, u: s.working(held(o).queue),

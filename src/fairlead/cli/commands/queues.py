@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fairlead.balance.objects import repr_of
 from fairlead.cli.once import Once
 from fairlead.cli.options import whole
 from fairlead.cli.store.options import PANEL, AsJson, Most, Priority, QueueName, Url, opened
@@ -23,7 +24,14 @@ command = partial(app.command, cls=Once, rich_help_panel=PANEL)
 
 
 @command()
-def queues(internal: All = False, as_json: AsJson = False, store: Url = None) -> None:
+def queues(
+    by: Annotated[
+        str | None, typer.Option(metavar="tenant", help="A row for each tenant of a queue.")
+    ] = None,
+    internal: All = False,
+    as_json: AsJson = False,
+    store: Url = None,
+) -> None:
     """What each queue holds.
 
     Messages; groups that are ready, worked on, or parked after a failure; messages that are
@@ -32,8 +40,13 @@ def queues(internal: All = False, as_json: AsJson = False, store: Url = None) ->
     """
     from fairlead.cli.store import queues as shown
 
+    if by not in (None, "tenant"):
+        raise UserError(f"queues --by: found {repr_of(by)}, allowed: tenant")
     with opened(store) as found:
-        shown.queues(found, internal=internal, as_json=as_json)
+        if by is None:
+            shown.queues(found, internal=internal, as_json=as_json)
+        else:
+            shown.queues_by_tenant(found, internal=internal, as_json=as_json)
 
 
 @command()

@@ -36,6 +36,23 @@ def queues(store: Store, *, internal: bool, as_json: bool) -> None:
                 print(_off(each.queue, SwitchedOff(each.off_since, each.off_why)))
 
 
+def queues_by_tenant(store: Store, *, internal: bool, as_json: bool) -> None:
+    """What each queue holds of each tenant."""
+    found = [
+        each
+        for each in store.queues_by_tenant()
+        if internal or as_json or not each.queue.startswith(OWN)
+    ]
+    if as_json:
+        print_json(each._asdict() for each in found)
+        return
+    rows = [
+        each._asdict() | {"oldest": length(int(each.oldest)) if each.ready else ""}
+        for each in found
+    ]
+    print_rows(rows, right=COUNTS)
+
+
 def is_users(found: Metrics) -> bool:
     """Whether a queue is a user's, or an internal one that does not do what it should."""
     return not found.queue.startswith(OWN) or bool(found.dead) or not found.enabled

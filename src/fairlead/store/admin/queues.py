@@ -117,6 +117,23 @@ class Metrics(NamedTuple):
     """Days for which dead letters are kept; None: for ever."""
 
 
+class OfTenant(NamedTuple):
+    """What a queue holds of one tenant; the counts are those of `Metrics`."""
+
+    queue: str
+    """Its name."""
+    tenant: str
+    """Whose it is; "" for messages that were sent without one."""
+    messages: int
+    ready: int
+    working: int
+    parked: int
+    delayed: int
+    dead: int
+    oldest: float
+    """For how long its oldest group that can be taken has waited, in seconds; 0: there is none."""
+
+
 class SwitchedOff(NamedTuple):
     """That a queue is switched off."""
 
@@ -259,6 +276,16 @@ def metrics(database: Database, now: int | None) -> list[Metrics]:
             "keep_dead": queue.columns.keep_dead and queue.columns.keep_dead / (DAY * MICROS),
         }
         found.append(Metrics(name, *[*counts, *ages, failures], **_settings(queue) | state))
+    return found
+
+
+def by_tenant(database: Database, now: int | None) -> list[OfTenant]:
+    """What each queue holds of each tenant, the most messages first."""
+    found = []
+    for (name,) in database.run("queue_names"):
+        queue = known_queue(database, name, now)
+        rows = database.run("by_tenant", queue=queue.id)
+        found += [OfTenant(*(name, *row[:-1], queue.since(row[-1]))) for row in rows]
     return found
 
 

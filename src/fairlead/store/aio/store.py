@@ -299,6 +299,7 @@ class AsyncStore:
     retention = reads(Store.retention)
     declare = writes(Store.declare)
     queues = reads(Store.queues)
+    queues_by_tenant = reads(Store.queues_by_tenant)
     dead = reads(Store.dead)
     requeue = writes(Store.requeue)
     discard = writes(Store.discard)

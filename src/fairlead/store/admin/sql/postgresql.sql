@@ -90,6 +90,23 @@ FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1
   AND (g.k1, g.k2) > (%(a1)s, %(a2)s) AND (g.k1, g.k2) < (%(b1)s, %(b2)s)
 ORDER BY g.k1, g.k2 LIMIT %(most)s;
 
+-- by_tenant: what a queue holds of each tenant
+SELECT x.tenant, sum(x.messages)::bigint, sum(x.ready)::bigint, sum(x.working)::bigint, sum(x.parked)::bigint,
+       sum(x.delayed)::bigint, sum(x.dead)::bigint, min(x.oldest)
+FROM (SELECT g.tenant, count(*) AS messages, 0 AS ready, 0 AS working, 0 AS parked, 0 AS delayed, 0 AS dead,
+             NULL::bigint AS oldest
+      FROM fairlead.messages m JOIN fairlead.groups g ON g.id = m.group_id WHERE m.queue = %(queue)s GROUP BY g.tenant
+      UNION ALL
+      SELECT tenant, 0, count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2),
+             count(*) FILTER (WHERE state = 3), 0, 0, min(arrived) FILTER (WHERE state = 1 AND head > 0)
+      FROM fairlead.groups WHERE queue = %(queue)s GROUP BY tenant
+      UNION ALL
+      SELECT tenant, 0, 0, 0, 0, count(*), 0, NULL FROM fairlead.delayed WHERE queue = %(queue)s
+        AND NOT (conversation IS NOT NULL AND type = 'Error') GROUP BY tenant  -- the end of a lifetime
+      UNION ALL
+      SELECT tenant, 0, 0, 0, 0, 0, count(*), NULL FROM fairlead.dead WHERE queue = %(queue)s GROUP BY tenant) x
+GROUP BY x.tenant ORDER BY 2 DESC, x.tenant;
+
 -- metrics: what a queue holds
 SELECT (SELECT count(*) FROM fairlead.messages WHERE queue = %(queue)s),
        (SELECT count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1),

@@ -108,6 +108,23 @@ FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1
   AND (g.k1, g.k2) > (:a1, :a2) AND (g.k1, g.k2) < (:b1, :b2)
 ORDER BY g.k1, g.k2 LIMIT :most;
 
+-- by_tenant: what a queue holds of each tenant
+SELECT x.tenant, sum(x.messages), sum(x.ready), sum(x.working), sum(x.parked),
+       sum(x.delayed), sum(x.dead), min(x.oldest)
+FROM (SELECT g.tenant, count(*) AS messages, 0 AS ready, 0 AS working, 0 AS parked, 0 AS delayed, 0 AS dead,
+             NULL AS oldest
+      FROM fairlead_messages m JOIN fairlead_groups g ON g.id = m.group_id WHERE m.queue = :queue GROUP BY g.tenant
+      UNION ALL
+      SELECT tenant, 0, count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2),
+             count(*) FILTER (WHERE state = 3), 0, 0, min(arrived) FILTER (WHERE state = 1 AND head > 0)
+      FROM fairlead_groups WHERE queue = :queue GROUP BY tenant
+      UNION ALL
+      SELECT tenant, 0, 0, 0, 0, count(*), 0, NULL FROM fairlead_delayed WHERE queue = :queue
+        AND NOT (conversation IS NOT NULL AND type = 'Error') GROUP BY tenant  -- the end of a lifetime
+      UNION ALL
+      SELECT tenant, 0, 0, 0, 0, 0, count(*), NULL FROM fairlead_dead WHERE queue = :queue GROUP BY tenant) x
+GROUP BY x.tenant ORDER BY 2 DESC, x.tenant;
+
 -- metrics: what a queue holds
 SELECT (SELECT count(*) FROM fairlead_messages WHERE queue = :queue),
        (SELECT count(*) FROM fairlead_groups WHERE queue = :queue AND state = 1),
