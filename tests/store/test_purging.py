@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import pytest
 
@@ -199,3 +201,40 @@ def test_so_does_asyncio(url: str) -> None:
             assert await store.queues() == []
 
     asyncio.run(run())
+
+
+def test_beside_senders_and_readers_each_message_is_given_or_purged_once(
+    url: str, store: Store
+) -> None:
+    numbers = count()
+    sent: list[int] = []
+    given: list[int] = []
+    purged: list[int] = []
+
+    def sends(mine: Store) -> None:
+        bodies = [next(numbers) for _ in range(7)]
+        rows = [{"body": each, "group": [None, "a", "b"][each % 3]} for each in bodies]
+        mine.send_many("orders", [row | {"delay": row["body"] % 2 / 100} for row in rows])
+        sent.extend(bodies)
+
+    def takes(mine: Store) -> None:
+        if (work := mine.take("orders")) is not None:
+            given.extend(int(each.body) for each in work)
+            work.accept()
+
+    def purges(mine: Store) -> None:
+        purged.append(mine.purge("orders").deleted)
+
+    def often(step: Callable[[Store], None]) -> None:
+        with Store.open(url) as mine:
+            for _ in range(60):
+                step(mine)
+
+    store.set_limits("orders", max_failures=5)  # the queue is there
+    with ThreadPoolExecutor() as pool:
+        for done in [pool.submit(often, step) for step in (sends, sends, takes, takes, purges)]:
+            done.result()
+    (found,) = store.queues()
+    assert len(set(given)) == len(given)
+    assert len(given) + sum(purged) + found.messages + found.delayed == len(sent)
+    assert store.check() == []
