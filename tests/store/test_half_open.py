@@ -39,6 +39,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def often() -> None:
         while not ended.wait(0.1):
             deadline.look()
+            deadline.end_what_is_left()
 
     looking = threading.Thread(target=often)
     looking.start()
@@ -97,6 +98,26 @@ def test_what_was_locked_over_a_silent_way_is_free_again() -> None:
             change()
         work.accept()
         assert store.outcome(work.token) == "accepted"
+
+
+def test_what_a_lost_connection_has_locked_is_free_though_its_way_stays_open() -> None:
+    """The client's side is gone; the server's side is kept open by what stands between."""
+    with half_open() as way, Store.open(way.url) as store:
+        work = store.take("jobs")
+        assert work is not None
+        assert [message.body for message in work] == [1]
+
+        def change() -> None:
+            with work.transaction() as tx:
+                tx.execute("UPDATE fairlead.groups SET failures = failures")
+                with way.silent():
+                    deadline.hang_up(tx._database.connection)
+                tx.execute("SELECT 2")
+
+        with pytest.raises(StoreError):
+            change()
+        with Store.open(f"{way.url}&options=-c%20lock_timeout%3D10s") as other:
+            assert other.take_back(work.token) == 1
 
 
 def test_a_session_does_not_wait_to_be_settled() -> None:

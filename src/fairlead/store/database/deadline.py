@@ -42,8 +42,12 @@ SELECT pg_backend_pid(), ARRAY (SELECT pid FROM theirs WHERE NOT idle),
 """  # noqa: S608 - a constant
 Process = tuple[int, int]
 """The server's: its number, and when it began."""
+REMEMBERED: Final = 300.0
+"""Seconds: for so long a server is asked to end what a connection that was lost has left there."""
 
 _urls: Final[WeakKeyDictionary[PostgreSQL, str]] = WeakKeyDictionary()
+_left: Final[dict[str, list[tuple[Process, float]]]] = {}
+"""What connections that were lost may have left at their servers, and since when."""
 _lock: Final = threading.Lock()
 _started: Final[set[int]] = set()
 """Processes in which the thread runs; a forked child has none."""
@@ -67,10 +71,19 @@ def _of_its_host(url: str, connection: Any) -> str:  # noqa: ANN401 - the driver
     return make_conninfo(url, **{key: value for key, value in where.items() if value})
 
 
+def left_behind(database: PostgreSQL) -> None:
+    """The connection is lost; its process may stay at the server, with all that it has locked."""
+    with _lock:
+        url = _urls.pop(database, None)
+        if url is not None and database.served_by is not None:
+            _left.setdefault(url, []).append((database.served_by, time.monotonic()))
+
+
 def _look_often() -> None:
     while True:
         time.sleep(LOOK)
         look()
+        end_what_is_left()
 
 
 def look() -> None:
@@ -91,36 +104,67 @@ def look() -> None:
                 hang_up(database.connection)
 
 
+def end_what_is_left() -> None:
+    """End the processes of lost connections, once they have nothing to do.
+
+    A proxy may keep its own side open: such a process would stay, and hold its locks, for hours.
+    """
+    import psycopg
+
+    with _lock:
+        every = dict(_left)
+        _left.clear()
+    for url, found in every.items():
+        recent = [each for each in found if time.monotonic() - each[1] < REMEMBERED]
+        try:
+            busy = _asked(url, [process for process, _ in recent], idle=0) if recent else None
+        except psycopg.Error:
+            again = recent  # nobody has heard it
+        else:
+            again = [each for each in recent if busy is not None and each[0][0] in busy]
+        if again:
+            with _lock:
+                _left.setdefault(url, []).extend(again)
+
+
 def _process_of(database: PostgreSQL) -> Process:
-    """That works for a connection; 0: the connection is lost by now, or has only been made."""
-    try:
-        return int(database.connection.pgconn.backend_pid), database.began or 0
-    except Exception:  # noqa: BLE001 - it was closed meanwhile
-        return 0, 0
+    """That works for a connection; 0: it has only been made."""
+    return database.served_by or (0, 0)
 
 
 def _served(url: str, processes: Sequence[Process]) -> set[int] | None:
     """For which of its processes a server works; None: that cannot be known, but it answers."""
     import psycopg
 
-    seconds = round(LOOK)
-    limit = f"-c statement_timeout={seconds * 1000}"
     try:
-        with psycopg.connect(url, connect_timeout=seconds, options=limit) as other:
-            ours = other.info.backend_pid
-            pids, began = [each for each, _ in processes], [each for _, each in processes]
-            asked = {"processes": pids, "began": began, "ours": ours, "idle": ASKED}
-            too_late = threading.Timer(LOOK, hang_up, [other])
-            too_late.daemon = True
-            too_late.start()
-            try:
-                found, served, _ = other.execute(SERVED, asked).fetchone() or (0, [], 0)
-            finally:
-                too_late.cancel()
-            return set(served) if found == ours else None  # a pooler between
+        return _asked(url, processes, idle=ASKED)
     except psycopg.Error as error:
         answers = error.sqlstate is not None or "FATAL" in str(error)  # it has no place left, say
         return None if answers else set()
+
+
+def _asked(url: str, processes: Sequence[Process], idle: float) -> set[int] | None:
+    """For which of its processes a server works; it ends those that are idle for so long.
+
+    None: a pooler between does not let us know. Raises psycopg.Error.
+    """
+    import psycopg
+
+    seconds = round(LOOK)
+    limit = f"-c statement_timeout={seconds * 1000}"
+    how: dict[str, Any] = {"connect_timeout": seconds, "options": limit}
+    with psycopg.connect(url, autocommit=True, **how) as other:  # no commit could wait
+        ours = other.info.backend_pid
+        pids, began = [each for each, _ in processes], [each for _, each in processes]
+        asked = {"processes": pids, "began": began, "ours": ours, "idle": idle}
+        too_late = threading.Timer(LOOK, hang_up, [other])
+        too_late.daemon = True
+        too_late.start()
+        try:
+            found, served, _ = other.execute(SERVED, asked).fetchone() or (0, [], 0)
+        finally:
+            too_late.cancel()
+        return set(served) if found == ours else None
 
 
 def hang_up(connection: Any) -> None:  # noqa: ANN401 - the driver's

@@ -26,7 +26,7 @@ from fairlead.errors import (
     StoreError,
     TransientStoreError,
 )
-from fairlead.store.database.deadline import MINE, hang_up, watch
+from fairlead.store.database.deadline import MINE, Process, hang_up, left_behind, watch
 from fairlead.store.database.pausing import pause
 from fairlead.store.database.port import Row
 from fairlead.store.database.statements import statements
@@ -114,8 +114,8 @@ class PostgreSQL:
         """Whether it is connected to a server that is of no use."""
         self.waits_since: float | None = None
         """Since when a statement waits for the server, as `time.monotonic` has it; None: none."""
-        self.began: int | None = None
-        """When the server's process began, in microseconds; None: it has not said so yet."""
+        self.served_by: Process | None = None
+        """The server's, and when it began, in microseconds; None: it has not said so yet."""
         self._texts = statements(self.dialect)
         # a cursor of the driver's own kind, whatever kind the caller's connection makes
         self._cursor = self._new_cursor()
@@ -134,7 +134,8 @@ class PostgreSQL:
             found = self._wait(self.connection.execute(OPENING))
             while found.nextset():
                 pass
-            ((self.began,),) = self._wait(found.fetchall())
+            ((began,),) = self._wait(found.fetchall())
+            self.served_by = self.connection.info.backend_pid, began
 
     def _new_cursor(self) -> Any:  # noqa: ANN401 - the driver's
         from psycopg import Cursor
@@ -275,10 +276,13 @@ class PostgreSQL:
             self._wait(self.connection.execute("DO $$ BEGIN RAISE 'work of somebody else'; END $$"))
 
     def close(self) -> None:
+        if self.own and self.lost:
+            left_behind(self)
         self._wait(self.connection.close())
 
     def leave_to_parent(self) -> None:
         """In a forked child: the session is the parent's, and must end with the parent."""
+        self.served_by = None
         if not self.connection.closed:
             with suppress(OSError):
                 os.close(self.connection.fileno())
