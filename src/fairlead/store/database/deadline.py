@@ -10,6 +10,7 @@ process it ends: nobody else would, and others may wait for what it has locked.
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -22,6 +23,7 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from fairlead.store.database.postgresql import PostgreSQL
 
+LOGGER: Final = logging.getLogger("fairlead.store")
 ASKED: Final = 15.0
 """Seconds: the server is asked about a statement that takes longer, each time after so long."""
 LOOK: Final = 5.0
@@ -41,7 +43,9 @@ SELECT pg_backend_pid(), ARRAY (SELECT pid FROM theirs WHERE NOT idle),
   (SELECT count(pg_terminate_backend(pid)) FROM theirs WHERE idle)
 """  # noqa: S608 - a constant
 Process = tuple[int, int]
-"""The server's: its number, and when it began."""
+"""The server's: its number, and when it began, in microseconds."""
+UNKNOWN: Final[Process] = (0, 0)
+"""The server has not said so yet; it has no such process."""
 REMEMBERED: Final = 300.0
 """Seconds: for so long a server is asked to end what a connection that was lost has left there."""
 
@@ -75,15 +79,18 @@ def left_behind(database: PostgreSQL) -> None:
     """The connection is lost; its process may stay at the server, with all that it has locked."""
     with _lock:
         url = _urls.pop(database, None)
-        if url is not None and database.served_by is not None:
+        if url is not None:
             _left.setdefault(url, []).append((database.served_by, time.monotonic()))
 
 
 def _look_often() -> None:
     while True:
         time.sleep(LOOK)
-        look()
-        end_what_is_left()
+        try:
+            look()
+            end_what_is_left()
+        except Exception:  # this thread is the bound of all statements: it goes on
+            LOGGER.exception("cannot look after statements that wait; tried again")
 
 
 def look() -> None:
@@ -96,9 +103,9 @@ def look() -> None:
         if since is not None and time.monotonic() - since >= ASKED:
             late.setdefault(url, []).append((database, since))
     for url, waiting in late.items():
-        served = _served(url, [_process_of(database) for database, _ in waiting])
+        served = _served(url, [database.served_by for database, _ in waiting])
         for database, since in waiting:
-            if served is None or _process_of(database)[0] in served:
+            if served is None or database.served_by[0] in served:
                 database.waits_since = time.monotonic()
             elif database.waits_since == since:
                 hang_up(database.connection)
@@ -125,11 +132,6 @@ def end_what_is_left() -> None:
         if again:
             with _lock:
                 _left.setdefault(url, []).extend(again)
-
-
-def _process_of(database: PostgreSQL) -> Process:
-    """That works for a connection; 0: it has only been made."""
-    return database.served_by or (0, 0)
 
 
 def _served(url: str, processes: Sequence[Process]) -> set[int] | None:

@@ -26,7 +26,7 @@ from fairlead.errors import (
     StoreError,
     TransientStoreError,
 )
-from fairlead.store.database.deadline import MINE, Process, hang_up, left_behind, watch
+from fairlead.store.database.deadline import MINE, UNKNOWN, hang_up, left_behind, watch
 from fairlead.store.database.pausing import pause
 from fairlead.store.database.port import Row
 from fairlead.store.database.statements import statements
@@ -114,8 +114,8 @@ class PostgreSQL:
         """Whether it is connected to a server that is of no use."""
         self.waits_since: float | None = None
         """Since when a statement waits for the server, as `time.monotonic` has it; None: none."""
-        self.served_by: Process | None = None
-        """The server's, and when it began, in microseconds; None: it has not said so yet."""
+        self.served_by = UNKNOWN
+        """The server's process."""
         self._texts = statements(self.dialect)
         # a cursor of the driver's own kind, whatever kind the caller's connection makes
         self._cursor = self._new_cursor()
@@ -282,7 +282,7 @@ class PostgreSQL:
 
     def leave_to_parent(self) -> None:
         """In a forked child: the session is the parent's, and must end with the parent."""
-        self.served_by = None
+        self.served_by = UNKNOWN
         if not self.connection.closed:
             with suppress(OSError):
                 os.close(self.connection.fileno())
