@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,6 +13,7 @@ from fairlead.balance.objects import on_one_line, shown
 from fairlead.cli.once import Once
 from fairlead.cli.options import whole
 from fairlead.cli.output import acted
+from fairlead.cli.store.asking import is_wanted
 from fairlead.cli.store.options import PANEL, AsJson, Most, QueueName, Url, opened
 from fairlead.cli.store.printing import print_json, print_rows, when
 from fairlead.errors import UserError
@@ -208,9 +208,7 @@ def _end(
     if side is None:
         ends = [each for each in ends if each.state != "ended"]
     named = " and ".join(map(_named, ends))
-    asked = not yes and sys.stdin.isatty()
-    if asked and not typer.confirm(on_one_line(f"End {named}?"), err=True):
-        print("nothing was done")
+    if not is_wanted(f"End {named}?", yes=yes):
         return
     with store.transaction() as tx:
         for each in ends:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import Final
@@ -11,6 +10,7 @@ import typer
 
 from fairlead.balance.objects import on_one_line
 from fairlead.cli.output import acted
+from fairlead.cli.store.asking import is_wanted
 from fairlead.store.store import Store
 from fairlead.text import plural
 
@@ -22,7 +22,7 @@ def purge(store: Store, queue: str, group: str | None, reason: str, *, yes: bool
     """Delete what waits, and say how much that was and what has stayed."""
     store.check_queue(queue)
     of = f"{queue}, group {group}" if group else queue
-    if not _is_wanted(f"Delete what waits in {of}?", yes=yes):
+    if not is_wanted(f"Delete what waits in {of}?", yes=yes):
         return
     found = store.purge(queue, group, reason, _teller())
     acted()
@@ -38,18 +38,11 @@ def delete_queue(store: Store, queue: str, reason: str, *, purges: bool, yes: bo
     """Delete a queue."""
     store.check_queue(queue)
     more = " with all that waits in it and its dead letters" if purges else ""
-    if not _is_wanted(f"Delete {queue}{more}?", yes=yes):
+    if not is_wanted(f"Delete {queue}{more}?", yes=yes):
         return
     store.delete_queue(queue, reason, purge=purges)
     acted()
     print(on_one_line(f"deleted: {queue}"))
-
-
-def _is_wanted(question: str, *, yes: bool) -> bool:
-    if yes or not sys.stdin.isatty() or typer.confirm(on_one_line(question), err=True):
-        return True
-    print("nothing was done")
-    return False
 
 
 def _teller() -> Callable[[int], None]:

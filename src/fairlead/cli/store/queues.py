@@ -7,10 +7,9 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-import typer
-
 from fairlead.balance.objects import on_one_line
 from fairlead.cli.output import UnwrittenError, acted
+from fairlead.cli.store.asking import is_wanted
 from fairlead.cli.store.printing import print_json, print_rows, short, when
 from fairlead.errors import UserError
 from fairlead.order.agenda import FIFO
@@ -188,8 +187,7 @@ def promote(
             sys.stdout.flush()
         except UnwrittenError as error:
             raise UserError(f"{error}, or --yes; nothing was done") from None
-        if not typer.confirm("Raise it?", err=True):
-            print("nothing was done")
+        if not is_wanted("Raise it?", yes=yes):
             return
     if not dry:
         if not store.prioritise(queue, found.group, priority):
