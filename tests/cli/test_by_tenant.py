@@ -10,12 +10,13 @@ from fairlead.cli.app import run
 
 
 @pytest.fixture(autouse=True)
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def store_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("FAIRLEAD_STORE", url := f"sqlite:///{tmp_path}/q.db")
     with Store.open(url) as store:
         for number in range(3):
             store.send("orders", number, group=f"g{number}", tenant="north")
         store.send("orders", "x", tenant="south")
+    return url
 
 
 def test_the_tenant_with_the_most_messages_comes_first(
@@ -31,6 +32,16 @@ def test_the_tenant_with_the_most_messages_comes_first(
     assert run(["queues", "--by", "tenant", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(row["tenant"], row["messages"]) for row in rows] == [("north", 3), ("south", 1)]
+
+
+def test_internal_queues_are_shown_if_asked_for(
+    store_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store.open(store_url) as store, store.transaction() as tx:
+        tx.send("fairlead:book", "x")
+    for more, is_shown in ([], False), (["--all"], True), (["--json"], True):
+        assert run(["queues", "--by", "tenant", *more]) == 0
+        assert ("fairlead:book" in capsys.readouterr().out) == is_shown
 
 
 def test_by_something_else_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

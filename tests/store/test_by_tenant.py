@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead import Store
-from fairlead.store.admin.queues import OfTenant
+from fairlead.store.admin.queues import TenantMetrics
 from tests.stores import made_url
 
 
@@ -37,7 +37,7 @@ def test_each_tenant_has_a_row_and_the_rows_are_the_queue(dialect: str) -> None:
         assert by_name["north"].delayed == 1
         assert by_name["south"].parked == 1
         whole = store.queues()[1]
-        for what in OfTenant._fields[2:8]:
+        for what in TenantMetrics._fields[2:8]:
             assert sum(getattr(each, what) for each in rows) == getattr(whole, what), what
 
 

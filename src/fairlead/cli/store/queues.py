@@ -37,17 +37,15 @@ def queues(store: Store, *, internal: bool, as_json: bool) -> None:
 
 def queues_by_tenant(store: Store, *, internal: bool, as_json: bool) -> None:
     """What each queue holds of each tenant."""
-    found = [
-        each
-        for each in store.queues_by_tenant()
-        if internal or as_json or not each.queue.startswith(OWN)
-    ]
+    found = store.queues_by_tenant()
     if as_json:
         print_json(each._asdict() for each in found)
         return
+    shown = {each.queue for each in store.queues() if internal or is_users(each)}
     rows = [
         each._asdict() | {"oldest": length(int(each.oldest)) if each.ready else ""}
         for each in found
+        if each.queue in shown
     ]
     print_rows(rows, right=COUNTS)
 

@@ -117,7 +117,7 @@ class Metrics(NamedTuple):
     """Days for which dead letters are kept; None: for ever."""
 
 
-class OfTenant(NamedTuple):
+class TenantMetrics(NamedTuple):
     """What a queue holds of one tenant; the counts are those of `Metrics`."""
 
     queue: str
@@ -279,13 +279,13 @@ def metrics(database: Database, now: int | None) -> list[Metrics]:
     return found
 
 
-def by_tenant(database: Database, now: int | None) -> list[OfTenant]:
+def by_tenant(database: Database, now: int | None) -> list[TenantMetrics]:
     """What each queue holds of each tenant, the most messages first."""
     found = []
     for (name,) in database.run("queue_names"):
         queue = known_queue(database, name, now)
         rows = database.run("by_tenant", queue=queue.id)
-        found += [OfTenant(*(name, *row[:-1], queue.since(row[-1]))) for row in rows]
+        found += [TenantMetrics(*(name, *row[:-1], queue.since(row[-1]))) for row in rows]
     return found
 
 

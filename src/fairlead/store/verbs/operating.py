@@ -15,7 +15,7 @@ from fairlead.store.admin import queues as admin
 from fairlead.store.admin.checking import Finding
 from fairlead.store.admin.declaring import declare
 from fairlead.store.admin.holding import HeldGroup, held_groups, take_back_with
-from fairlead.store.admin.queues import Limiting, Metrics, OfTenant, Ordering, SwitchedOff
+from fairlead.store.admin.queues import Limiting, Metrics, TenantMetrics, Ordering, SwitchedOff
 from fairlead.store.admin.waiting import Later, Promotion, later, outlook, peek, promotion
 from fairlead.store.arguments import (
     MAX_TAKEN,
@@ -282,7 +282,7 @@ class StoreOperations(StorePurging):
         with self._connection() as database:
             return admin.metrics(database, self._clock())
 
-    def queues_by_tenant(self) -> list[OfTenant]:
+    def queues_by_tenant(self) -> list[TenantMetrics]:
         """What each queue holds of each tenant; of a queue, the most messages first."""
         with self._connection() as database:
             return admin.by_tenant(database, self._clock())
