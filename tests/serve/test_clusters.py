@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ from proton import Delivery, Message, symbol
 from proton.utils import LinkDetached, SendException
 
 from fairlead import Store
-from tests.serve.serving import Served, serving
-from tests.stores import made_url
+from tests.serve.serving import Served
 
 FILE = """
 policy = "weighted"
@@ -33,18 +31,6 @@ name = "A"
 [[destination]]
 name = "B"
 """
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    with Store.open(made_url(request.param)) as found:
-        yield found
-
-
-@pytest.fixture
-def served(store: Store) -> Iterator[Served]:
-    with serving(store) as found:
-        yield found
 
 
 def load(store: Store, folder: Path, text: str) -> None:

@@ -317,7 +317,7 @@ class Node(Links):
 
     def _flowed(self, peer: Peer, event: Flowed) -> None:
         found = peer.links.get(event.link.number)
-        if (why := self._unheard(found, event)) is not None:
+        if (why := self._refusal_of_flow(found, event)) is not None:
             self._end_link(peer, event.link, why)
         elif isinstance(found, ReceiverLink):
             desk = self._desk(found.queue)
@@ -327,7 +327,7 @@ class Node(Links):
         elif event.link.number in peer.waiting:
             peer.flows[event.link.number] = event
 
-    def _unheard(self, link: object, event: Flowed) -> Condition | None:
+    def _refusal_of_flow(self, link: object, event: Flowed) -> Condition | None:
         """Why a peer's wish for messages cannot be done."""
         if event.credit < 0:
             return Condition(NOT_ALLOWED, f"credit: found more than allowed: at most {MOST_CREDIT}")
