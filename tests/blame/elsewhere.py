@@ -15,7 +15,14 @@ HANGS = (
     "[`max_seconds`](../how-to/failures.md#handlers-that-hang)"
 )
 KEPT = "the oldest message that a receiver has not settled is held for longer than `max_seconds`"
+HELD = "`fairlead held`"
 TOLD: Final[dict[tuple[str, str], str]] = {
+    ("an operator takes it back with `--failed`", HELD): (
+        "store/test_holding.py::test_it_counts_as_a_failure_where_that_is_said"
+    ),
+    ("an operator takes it back", HELD): (
+        "cli/test_held.py::test_what_is_taken_back_is_not_its_reader_s_any_more"
+    ),
     (HANGS, WORK): (
         "store/test_too_long.py::"
         "test_a_message_on_which_handlers_hang_becomes_a_dead_letter_and_others_go_on"

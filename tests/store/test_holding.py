@@ -65,12 +65,16 @@ def test_what_is_taken_back_can_be_taken_at_once(store: Store, group: str | None
 def test_it_counts_as_a_failure_where_that_is_said(store: Store) -> None:
     store.set_limits("orders", max_failures=1)
     store.send("orders", "a", group="kim")
+    store.send("orders", "b", group="kim")
     work = store.take("orders")
     assert work is not None
-    next(work)
+    assert [each.body for each in work] == ["a", "b"]
     assert store.take_back(work.held.token, failed=True) == 1
     (dead,) = store.dead("orders")
     assert (dead.body, dead.attempt) == ("a", 1)
+    again = store.take("orders")
+    assert again is not None
+    assert [each.body for each in again] == ["b"]
 
 
 @pytest.mark.parametrize("token", [-1, 2**63, True, None, "7", 1.0])

@@ -15,7 +15,7 @@ from fairlead.store.admin import queues as admin
 from fairlead.store.admin.checking import Finding
 from fairlead.store.admin.declaring import declare
 from fairlead.store.admin.holding import HeldGroup, held_groups, take_back_with
-from fairlead.store.admin.queues import Limiting, Metrics, TenantMetrics, Ordering, SwitchedOff
+from fairlead.store.admin.queues import Limiting, Metrics, Ordering, SwitchedOff, TenantMetrics
 from fairlead.store.admin.waiting import Later, Promotion, later, outlook, peek, promotion
 from fairlead.store.arguments import (
     MAX_TAKEN,
@@ -193,8 +193,8 @@ class StoreOperations(StorePurging):
         """Take work back from its reader, as `held` tells its token; returns how many groups.
 
         It can be taken at once. The reader learns of it when it settles, with StaleWorkError: what
-        it does until then is done twice. `failed`: it counts as a failure of the first message
-        that was given, as an error of its reader does. `reason`: for the journal. 0: nobody holds
+        it does until then is done twice. `failed`: it counts as a failure of the group's first
+        message, as nobody here knows what was given. `reason`: for the journal. 0: nobody holds
         work with this token any more. Raises MessageError.
         """
         whole("token", token, 0)
