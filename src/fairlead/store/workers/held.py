@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
-from fairlead.errors import FairleadError, MessageError, StoreError
+from fairlead.errors import MessageError, StoreError
 from fairlead.store.queues.taking import Held
 from fairlead.store.store import Store
 from fairlead.store.work import HeldWork
+from fairlead.store.workers.max_seconds import MaxSeconds
 
 Tell = Callable[[object], None]
 
@@ -24,8 +25,6 @@ BEAT: Final = 1.0
 """Seconds after which a process says again that its threads run."""
 LATE: Final = 5.0
 """Seconds beyond what a queue allows for which a process may keep all its threads from running."""
-KNOWN: Final = 10.0
-"""Seconds for which what a queue allows is known without asking the store."""
 
 
 class Said(NamedTuple):
@@ -84,8 +83,7 @@ class Renewals:
         """Process → token → what it holds."""
         self._heard: dict[int, float] = {}
         """Process → when it said something, as `time.monotonic` has it."""
-        self._most: dict[str, int | None] = {}
-        """Queue → for how many seconds a handler may work on a message, as was last seen."""
+        self._most = MaxSeconds(store)
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -111,7 +109,7 @@ class Renewals:
         """What a process holds of which none of its threads has run for longer than is allowed."""
         silent = time.monotonic() - self._heard.get(process, time.monotonic())
         for said in self._held.get(process, {}).values():
-            most = self._most.get(said.queue)
+            most = self._most.last(said.queue)
             if most is not None and silent > most + LATE:
                 return said
         return None
@@ -123,21 +121,18 @@ class Renewals:
         self._store.close()
 
     def _run(self) -> None:
-        extended = looked = time.monotonic()
+        extended = time.monotonic()
         while not self._closed.wait(min(self._lease / 4, BEAT)):
             if time.monotonic() - extended >= self._lease / 4:
                 extended = time.monotonic()
                 for process, every in list(self._held.items()):
                     for said in every.values():
                         self._extend(process, said)
-            again = time.monotonic() - looked >= KNOWN
-            looked = time.monotonic() if again else looked
-            for queue in {
+            every_queue = {
                 said.queue for every in list(self._held.values()) for said in every.values()
-            }:
-                if again or queue not in self._most:
-                    with suppress(FairleadError):  # a database that is gone is asked again
-                        self._most[queue] = self._store.max_seconds(queue)
+            }
+            for queue in every_queue:
+                self._most.of(queue)
 
     def _extend(self, process: int, said: Said) -> None:
         if process not in self._held:

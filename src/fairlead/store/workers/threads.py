@@ -6,17 +6,17 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Final
 
-from fairlead.errors import FairleadError, StoreError
+from fairlead.errors import StoreError
 from fairlead.store.store import Store
 from fairlead.store.workers.handlers import raised_at
 from fairlead.store.workers.handling import LOGGER, MAX_WAIT
 from fairlead.store.workers.in_hand import IN_HAND
 from fairlead.store.workers.lease_renewal import in_words
 from fairlead.store.workers.manager import ServiceManager
+from fairlead.store.workers.max_seconds import MaxSeconds
 
 WAIT: Final = 1.0
 """Seconds for which a thread that has nothing to do waits for something."""
@@ -25,8 +25,6 @@ HEARD: Final = 2.0
 """Seconds, at most, until the store has heard that its process stops; grace may be shorter."""
 LOOK_AT_HANDLERS: Final = 0.5
 """Seconds between two looks whether handlers work for longer than their queues allow."""
-KNOWN: Final = 10.0
-"""Seconds for which what a queue allows is known without asking the store."""
 LOOK_FOR_SCHEDULES: Final = 30.0
 """Seconds after which a schedule that was declared meanwhile is known."""
 TOLD: Final = 0
@@ -156,25 +154,16 @@ class Threads:
 
     def _watch(self) -> None:
         """Look whether handlers work for longer than their queues allow, until the process ends."""
-        known: dict[str, tuple[float, int | None]] = {}
+        allowed = MaxSeconds(self._store)
         while True:
             time.sleep(LOOK_AT_HANDLERS)
             for each in list(IN_HAND.values()):
                 if each.seconds < 1:
                     continue
-                most = self._most_of(each.work.queue, known)
+                most = allowed.of(each.work.queue)
                 if most is not None and each.seconds >= most and each.give_up(most):
                     IN_HAND.pop(each.work, None)
                     self._hanging.append(each.thread)
-
-    def _most_of(self, queue: str, known: dict[str, tuple[float, int | None]]) -> int | None:
-        """For how many seconds a handler may work on a message; None: any, as far as is known."""
-        until, most = known.get(queue, (0.0, None))
-        if time.monotonic() >= until:
-            with suppress(FairleadError):  # a database that is gone is asked again
-                most = self._store.max_seconds(queue)
-            known[queue] = time.monotonic() + KNOWN, most
-        return most
 
     def _is_lost(self, error: StoreError) -> None:
         """One line for a database that is gone, whichever thread has noticed it first."""
