@@ -59,7 +59,7 @@ class MessagesTable(NamedTuple):
 
         `added`: columns that the command adds; `check`: what else is asked of the names.
         """
-        from fairlead.pipeline.intake.arrow_types import refuse_unknown
+        from fairlead.pipeline.intake.arrow_types import refuse_unknown, schema_of
         from fairlead.pipeline.intake.files import kind_of, names_in, readable
         from fairlead.pipeline.intake.names import names_of
 
@@ -80,7 +80,7 @@ class MessagesTable(NamedTuple):
             return
         kind = kind_of(self.where, self.input_format, self.options)
         readable(self.where, kind)
-        refuse_unknown(self.where, kind, self._unused())
+        refuse_unknown(self.where, schema_of(self.where, kind), self._unused())
         names = names_in(self.where, kind)
         if names is not None:
             found = names_of(

@@ -23,7 +23,7 @@ from fairlead.errors import UserError
 from fairlead.memory import csv_lines
 from fairlead.memory.fits import OTHERWISE, available, too_large
 from fairlead.pipeline.constants import LONGEST_SHOWN, NO_CHARACTER, ROW_DIGITS
-from fairlead.pipeline.intake.arrow_types import as_spark_has, refuse_unknown, stored
+from fairlead.pipeline.intake.arrow_types import as_spark_has, refuse_unknown, schema_of, stored
 from fairlead.pipeline.intake.files import (
     COMPRESSIONS,
     LONGEST_CELL,
@@ -100,7 +100,7 @@ def refuse_what_spark_reads(
         raise UserError(
             f"{path}: --read-option {name}: {SPARK_READS}: {', '.join(sorted(UNDERSTOOD))}"
         )
-    refuse_unknown(path, kind, drop)
+    refuse_unknown(path, schema_of(path, kind), drop)
     files = [file for file in files_in(place, path) if file.stat().st_size]
     _folders(files, place, path)
     names = names_in(path, kind)

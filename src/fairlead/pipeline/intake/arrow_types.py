@@ -78,22 +78,21 @@ def stored(file: Path) -> pa.Schema:
     return found
 
 
-def nanoseconds(path: str, kind: Kind) -> dict[str, bool]:
-    """The columns of Parquet files here that are times in nanoseconds: whether with a zone."""
+def nanoseconds(schema: pa.Schema | None) -> dict[str, bool]:
+    """The columns of files that are times in nanoseconds: whether with a zone."""
     fine = [
         field
-        for field in schema_of(path, kind) or ()
+        for field in schema or ()
         if pa.types.is_timestamp(field.type) and field.type.unit == "ns"
     ]
     return {field.name: field.type.tz is not None for field in fine}
 
 
-def refuse_unknown(path: str, kind: Kind, drop: Collection[str]) -> list[str]:
+def refuse_unknown(path: str, schema: pa.Schema | None, drop: Collection[str]) -> list[str]:
     """Refuse columns that no engine reads, unless they are dropped: those are returned.
 
     Raises UserError.
     """
-    schema = schema_of(path, kind)
     odd = [field for field in schema or () if as_spark_has(field.type) is None]
     for field in odd:
         if field.name not in drop:

@@ -109,8 +109,9 @@ def read(
             raise UserError(
                 f"{each}: found {other.format}, allowed: {kind.format}, as in {places[0]}"
             )
-    odd = refuse_unknown(path, kind, drop)
-    table = _loaded(spark, path, [for_spark(each) for each in places], kind, odd)
+    schema = schema_of(path, kind)
+    odd = refuse_unknown(path, schema, drop)
+    table = _loaded(spark, path, [for_spark(each) for each in places], kind, schema, odd)
     names = own_columns(table)
     made = dict(columns or {})
     names_of(names, path, columns=made, drop=drop, number_rows=number_rows)
@@ -122,15 +123,20 @@ def read(
 
 
 def _loaded(
-    spark: SparkSession, path: str, places: list[str], kind: Kind, odd: Sequence[str]
+    spark: SparkSession,
+    path: str,
+    places: list[str],
+    kind: Kind,
+    schema: pa.Schema | None,
+    odd: Sequence[str],
 ) -> DataFrame:
     """What the files hold, as they are; with MALFORMED where lines can be no rows.
 
-    `places`: what Spark reads of `path`: itself, or some of its files. `odd`: columns that it
-    cannot read, and that are to be dropped.
+    `places`: what Spark reads of `path`: itself, or some of its files. `schema`: of Parquet, where
+    it is known. `odd`: columns that Spark cannot read, and that are to be dropped.
     """
     refuse_unfinished(spark, path)
-    fine = nanoseconds(path, kind)
+    fine = nanoseconds(schema)
     if fine:  # Spark has no such times, and reads them as numbers if it may
         spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
     said = _options(path, kind)
@@ -141,7 +147,7 @@ def _loaded(
         return spark.read.format(kind.format).options(**said)
 
     try:
-        table = _without(reader(), path, kind, odd).load(places)
+        table = _without(reader(), schema, odd).load(places)
         table = table.withColumns({name: F.lit(None).cast("string") for name in odd})
         names = table.columns
     except (PySparkException, Py4JJavaError) as error:
@@ -162,10 +168,11 @@ def _loaded(
     return _json(table) if MALFORMED in names else _to_microseconds(table, fine)
 
 
-def _without(reader: DataFrameReader, path: str, kind: Kind, odd: Sequence[str]) -> DataFrameReader:
+def _without(
+    reader: DataFrameReader, schema: pa.Schema | None, odd: Sequence[str]
+) -> DataFrameReader:
     """Reads all but the columns that Spark cannot read; it looks for none of these then."""
-    schema = schema_of(path, kind) if odd else None
-    if schema is None:
+    if schema is None or not odd:
         return reader
     kept = [field for field in schema if field.name not in odd]
     known = [pa.field(field.name, _stored(field.type)) for field in kept]
