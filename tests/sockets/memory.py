@@ -1,7 +1,8 @@
-"""Memory of a process that sends many messages: `memory.py KIND BEFORE AFTER`.
+"""Memory of a process that sends many messages: `memory.py KIND BEFORE AFTER MEASURE`.
 
-Sends BEFORE messages, then AFTER more, and prints by how many bytes the resident memory grew
-with these.
+Sends BEFORE messages, then AFTER more, and prints by how much MEASURE grew with these: "bytes"
+of resident memory, or "blocks" that Python has allocated. Both count the whole process, so that
+it is one of its own.
 """
 
 import asyncio
@@ -78,7 +79,8 @@ def forwarded(before: int, after: int, measure: Measure) -> int:
 
 
 KINDS = {"push": pushed, "req": asked, "device": forwarded}
+MEASURES = {"bytes": resident, "blocks": sys.getallocatedblocks}
 
 
 if __name__ == "__main__":
-    print(KINDS[sys.argv[1]](int(sys.argv[2]), int(sys.argv[3]), resident))
+    print(KINDS[sys.argv[1]](int(sys.argv[2]), int(sys.argv[3]), MEASURES[sys.argv[4]]))
