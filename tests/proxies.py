@@ -214,9 +214,18 @@ class _Way:
         proxy.cuts += 1
         if proxy.passes_on:
             self._upstream.sendall(said)
-            answer = b""
-            while IDLE not in answer:
-                answer += self._upstream.recv(LARGE)
+            self._hear_until_idle()
+
+    def _hear_until_idle(self) -> None:
+        """Until the server has done all that was said, which may be only prepared at first."""
+        while True:
+            ready, _, _ = select.select([self._client, self._upstream], [], [])
+            for each in ready:
+                said = each.recv(LARGE)
+                if not said or (each is self._upstream and said.endswith(IDLE)):
+                    return
+                other = self._upstream if each is self._client else self._client
+                other.sendall(said)
 
 
 @contextmanager

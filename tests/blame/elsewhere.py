@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.blame.cells import AMQP, ASYNC, STORE, WORK
+from tests.blame.cells import AMQP, ASYNC, SQL, STORE, WORK
 
 ANEW = "the server of the database is started anew while work is held"
+UNHEARD = "the answer to a take is lost, and nobody knows what was taken"
+AWAY = "a lease is over, and the server of the database was started anew since the work was taken"
 GONE = "a statement waits for a server that is gone, or for an answer that is lost"
 READS = "a server writes nothing for a while (a stand-by, a disk that is nearly full)"
 LIMITS = "it asks for more than the [limits](../how-to/serve-access.md#limits) let it have"
@@ -37,6 +39,19 @@ TOLD: Final[dict[tuple[str, str], str]] = {
     ),
     (ANEW, STORE): "store/test_kill.py::test_a_store_goes_on_after_its_server_was_killed",
     (ANEW, AMQP): "serve/test_restarted_database.py::test_servers_go_on_when_it_is_back",
+    (UNHEARD, STORE): (
+        "store/test_take_lost.py::test_what_nobody_was_told_of_is_taken_soon_and_has_not_failed"
+    ),
+    (UNHEARD, ASYNC): "store/test_take_lost.py::test_the_same_on_an_event_loop",
+    (UNHEARD, AMQP): (
+        "serve/test_take_lost.py::test_what_no_client_got_is_given_soon_and_has_not_failed"
+    ),
+    (AWAY, STORE): (
+        "store/test_kill.py::test_a_lease_that_was_over_while_the_server_was_away_blames_nobody"
+    ),
+    (AWAY, SQL): (
+        "store/test_kill.py::test_a_lease_that_was_over_while_the_server_was_away_blames_nobody"
+    ),
     (GONE, STORE): (
         "store/test_half_open.py::test_a_statement_does_not_wait_for_a_server_that_is_gone"
     ),

@@ -95,7 +95,7 @@ def rounds(world: World, faults: list[Fault]) -> None:
         world.go_on()
     print(f"{' '.join(dict.fromkeys(each.__name__ for each in faults))}: {world.result}")
     world.check()
-    print(f"{world.unheard} takes of which nobody heard came back when their leases were over")
+    print(f"{world.unheard} takes of which nobody heard came back")
 
 
 def test_a_server_that_is_told_to_stop_ends_though_nothing_answers(tmp_path: Path) -> None:

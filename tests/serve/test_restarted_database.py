@@ -59,7 +59,6 @@ def test_servers_go_on_when_it_is_back(database: Database, tmp_path: Path) -> No
     with Store.open(database.url) as store:
         store.set_limits(QUEUE, max_failures=None)
     log = tmp_path / "log"
-    # what is taken just as it stops, so that nobody hears of it, comes again after its lease
     two = [Running(database.url, "--lease", "5", log=log) for _ in range(2)]
     try:
         turn = iter(range(10**6))

@@ -25,6 +25,7 @@ from proton.utils import BlockingConnection, SendException
 
 from fairlead import AsyncStore, Store
 from fairlead.errors import StaleWorkError, StoreError
+from fairlead.store.queues.unanswered import REASON as LOST
 from tests.bounded import COMMAND
 from tests.ports import free_port
 from tests.proxies import Proxy
@@ -37,7 +38,6 @@ MOST: Final = 20
 """So many messages at most wait for a worker, else it would be ever later."""
 PAGE: Final = 5000
 """So many events are read in one go, however many more come meanwhile."""
-OVER: Final = "its lease was over"
 PLAIN: Final = [sys.executable, "-c", "from fairlead.cli import main; main()"]
 HANDLERS: Final = """
 import os
@@ -443,7 +443,7 @@ class World:
                 accepted.add(name)
         known = {token for each in self.actors for token in each.tokens}
         back = [each for each in events if each.kind == "released" and each.detail]
-        assert {each.detail for each in back} <= {OVER}, "a failure, or somebody was called dead"
+        assert {each.detail for each in back} <= {LOST}, "a failure, or somebody was called dead"
         # nobody but the server knows of work whose taker did not hear that he has it
         assert [each for each in back if each.token in known] == []
         self.unheard = len(back)

@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
@@ -248,6 +249,38 @@ def test_a_server_that_is_killed_loses_nothing_and_does_nothing_twice(own_server
 @pytest.mark.slow
 def test_a_server_that_is_killed_often_loses_nothing(own_server: Server) -> None:
     kill_server(own_server, 40, seed=2, chain=1000)
+
+
+@pytest.mark.parametrize("door", ["sql", "python", "limited"])
+def test_a_lease_that_was_over_while_the_server_was_away_blames_nobody(
+    door: str, own_server: Server, tmp_path: Path
+) -> None:
+    with psycopg.connect(own_server.url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE away_{door}".encode())
+    url = own_server.url.replace("/postgres?", f"/away_{door}?")
+    limit = "limit = [{ in_work = 100 }]" if door == "limited" else ""
+    queues = "before", "after"
+    text = "\n".join(f"[[queue]]\nname = '{each}'\nmax_failures = 1\n{limit}" for each in queues)
+    (tmp_path / "queues.toml").write_text(text)
+    with Store.open(url, create=True) as reader:
+        reader.declare(tmp_path / "queues.toml")
+        for queue in queues:
+            reader.send(queue, queue, group="g")
+        assert reader.take("before", lease=1) is not None
+        own_server.kill()
+        time.sleep(1)
+        own_server.start()
+        with Store.open(url) as store, psycopg.connect(url, autocommit=True) as mine:
+            assert store.take("after", lease=0.001) is not None
+            time.sleep(0.1)
+            for queue in queues:
+                if door == "sql":
+                    mine.execute("SELECT * FROM fairlead.take(%s)", [queue])
+                else:
+                    store.take(queue)
+            dead = [[dead.body for dead in store.dead(queue)] for queue in queues]
+            assert dead == [[], ["after"]]
+            assert [work.attempt for work in store.working("before")] == [2]
 
 
 def test_a_store_goes_on_after_its_server_was_killed(own_server: Server) -> None:

@@ -208,11 +208,15 @@ class Executor:
         for each in takes:
             self._store.tend(each.queue)
         missing = self._missing(units)
-        with self._store.transaction() as tx:
-            _Doing(self._store, tx, missing).do(units)
-            return [
-                tx.take_now(each.queue, claim) for each, claim in zip(takes, claims, strict=True)
-            ]
+        with self._store.taking() as took:
+            with self._store.transaction() as tx:
+                _Doing(self._store, tx, missing).do(units)
+                taken = [
+                    tx.take_now(each.queue, claim)
+                    for each, claim in zip(takes, claims, strict=True)
+                ]
+            took(held for found in taken for held in found)
+        return list(taken)
 
     def _claim(self, call: Take) -> Claim:
         found = self._store.claim(self._lease, most=call.most, page=call.page, group=call.group)
@@ -264,8 +268,8 @@ class _Doing:
             unit.answers = [self._send(each) for each in unit.sends]
             for each in unit.ends:
                 self._ends.setdefault(each.queue, []).append(each.end)
-                if each.raised is not None:
-                    self._raised.append((each.queue, each.raised, each.end))
+                if each.raises:
+                    self._raised.append((each.queue, each.held, each.end))
         for queue in sorted(self._batches):
             self._tx.send_many(queue, self._batches[queue])
         raised = [

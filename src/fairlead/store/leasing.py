@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Final, TypeVar
@@ -158,6 +158,13 @@ class StoreLeases(ABC, DialogSession):
         """What this process will take it holds for others: no message has failed if it dies."""
         self._leases.for_others()
 
+    def taking(self) -> AbstractContextManager[Callable[[Iterable[Held]], None]]:
+        """In this block something is taken; gives what is to be told what was.
+
+        What was taken, and is told to nobody, as its answer was lost, goes back some time later.
+        """
+        return self._leases.taking()
+
     def tend(self, queue: str) -> None:
         """Do what is due before a queue is taken from: of readers that are dead, of what is old."""
         self._leases.take_back_from_dead(queue)
@@ -181,7 +188,10 @@ class StoreLeases(ABC, DialogSession):
 
     def _look_and_take(self, wanted: str, claim: Claim) -> list[Held]:
         self.tend(wanted)
-        return self._take(wanted, claim)
+        with self.taking() as took:
+            found = self._take(wanted, claim)
+            took(found)
+        return found
 
     def ready(self, queue: str, wait: float = 0) -> bool:
         """Whether a group can be taken, as far as that is seen without taking one.

@@ -58,8 +58,10 @@ class Ending(Struct):
 
     queue: str
     end: Settlement
-    raised: Held | None = None
-    """The group, where its end lets go of it and what waits then is to raise it again."""
+    held: Held
+    """The group; it is in hand for as long as this is to be stored."""
+    raises: bool = False
+    """Whether what waits in the group then is to raise it again, as its end lets go of it."""
 
 
 class Unit(Struct, eq=False):

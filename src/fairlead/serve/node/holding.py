@@ -171,23 +171,24 @@ class Holding:
             return None
         done, dead = self._done, self._dead
         self._done, self._dead = [], {}
-        return Ending(self.queue, self._end(DONE, done, dead, keep=True))
+        return Ending(self.queue, self._end(DONE, done, dead, keep=True), self.held)
 
     def last(self) -> list[Ending]:
         """The end of it; nothing is under way any more."""
         self.over = True
         self._remember()
         if not self._back and (self._done or (self._given and self.held.group)):
-            raised = self.held if self._raises else None
-            return [Ending(self.queue, self._end(DONE, self._done, self._dead), raised)]
+            end = self._end(DONE, self._done, self._dead)
+            return [Ending(self.queue, end, self.held, self._raises)]
         ends = []
         if self._done:
-            ends.append(Ending(self.queue, self._end(DONE, self._done, self._dead, keep=True)))
+            end = self._end(DONE, self._done, self._dead, keep=True)
+            ends.append(Ending(self.queue, end, self.held))
         back = self._end(RELEASE, self._blamed, {})
         back.reason, back.failed, back.delay = self._reason, self._failed, self._delay
         first = min((each.number for each in self._blamed), default=0)
         back.moved = self._first_done is not None and self._first_done < first
-        ends.append(Ending(self.queue, back))
+        ends.append(Ending(self.queue, back, self.held))
         return ends
 
     def back(self) -> list[Ending]:
@@ -199,7 +200,7 @@ class Holding:
         self._tries.gave_back(self.held.id, self._tried)
         end = self._end(RELEASE, [], {})
         end.reason = ROLLED_BACK
-        return [Ending(self.queue, end)]
+        return [Ending(self.queue, end, self.held)]
 
     @property
     def _is_all_done(self) -> bool:

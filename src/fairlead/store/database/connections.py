@@ -26,6 +26,8 @@ class Connections:
         self._writers: set[object] = set()
         """Those who are in a transaction."""
         self._closed = False
+        self.losses = 0
+        """Connections that were lost while they were used."""
         self._process = os.getpid()
 
     def close(self) -> bool:
@@ -129,6 +131,7 @@ class Connections:
         return database, False
 
     def _give_back(self, database: Database) -> None:
+        self.losses += database.lost
         if self._closed or database.lost:
             database.close()
             self._close_idle()  # they may be as lost, and each would cost a verb

@@ -20,6 +20,7 @@ from fairlead.store.queues.failing import PROCESS
 from fairlead.store.queues.lease_holders import Liveness, describe_self, is_running
 from fairlead.store.queues.settings import known_queue, read_queue
 from fairlead.store.queues.settling import take_back
+from fairlead.store.queues.unanswered import Unanswered
 
 LOGGER: Final = logging.getLogger("fairlead.store")
 LOOK: Final = 1.0
@@ -45,6 +46,9 @@ class Leases:
         self._connections = connections
         self._liveness = liveness
         self._context = context
+        self._unanswered = Unanswered(connections, context)
+        self.taking = self._unanswered.taking
+        """A block in which something is taken."""
         self._lock = threading.Lock()
         self._id = 0
         self._for_others = False
@@ -71,8 +75,10 @@ class Leases:
     def leave(self) -> None:
         """This process takes no more work; nobody need know of it, unless it holds some still."""
         if self._id:
-            with suppress(StoreError), self._connections.writing() as database:
-                database.run("drop_lease_holders", ids=[self._id])
+            with suppress(StoreError):
+                self._unanswered.give_back_all(self._id)
+                with self._connections.writing() as database:
+                    database.run("drop_lease_holders", ids=[self._id])
 
     def _sweep(self) -> None:
         """Forget processes of this machine that are gone, and held nothing."""
@@ -100,11 +106,13 @@ class Leases:
         self._for_others = True
 
     def take_back_from_dead(self, queue: str) -> None:
-        """Take back the work of processes that are dead; once a second."""
+        """Take back the work of processes that are dead, and what nobody has; once a second."""
         if time.monotonic() - self._looked.get(queue, -LOOK) < LOOK:
             return
         self._looked[queue] = time.monotonic()
         self._take_back_now(queue)
+        if self._id:
+            self._unanswered.give_back(queue, self._id)
         if self._id and time.monotonic() - self._swept >= SWEEP:
             self._sweep()
 

@@ -50,7 +50,10 @@ def maintain(database: Database, queue: Queue, line: Line | None, log: Log) -> N
         line.begin()
     if lapsed:
         rows = database.run("lapsed", queue=queue.id, now=queue.now, most=LAPSED)
-        take_back(database, queue, rows, log, "its lease was over", failed=LEASE)
+        groups = [(id_, token) for id_, token, _ in rows]
+        blameless = frozenset(id_ for id_, _, spared in rows if spared)
+        why = "its lease was over"
+        take_back(database, queue, groups, log, why, failed=LEASE, blameless=blameless)
     if delayed:
         _let_arrive(database, queue, log)
     if raised or delayed or lapsed:

@@ -47,7 +47,7 @@ class Claim(NamedTuple):
     """So many messages of a group are read at once."""
 
 
-class Held(Struct):
+class Held(Struct, weakref=True):
     """A group in the hands of a reader."""
 
     id: int

@@ -101,7 +101,7 @@ SELECT * FROM fairlead._run_postpone(%(now)s, %(queue)s, %(most)s);
 -- due_messages: take out messages that arrive now
 SELECT * FROM fairlead._run_due_messages(%(queue)s, %(now)s, %(most)s);
 
--- lapsed: groups whose lease is over
+-- lapsed: groups whose lease is over, and whether that is the server's fault
 SELECT * FROM fairlead._run_lapsed(%(queue)s, %(now)s, %(most)s);
 
 -- pick: take the best groups that nobody holds

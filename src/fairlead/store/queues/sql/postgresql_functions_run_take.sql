@@ -122,13 +122,19 @@ BEGIN
     RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, conversation, format, body;
 END $$;
 
--- Groups whose lease is over.
+-- Whether the server was started anew after some time, and before now: nobody could extend a lease.
+CREATE OR REPLACE FUNCTION fairlead._restarted_since(p_time bigint, p_now bigint) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+RETURN (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint BETWEEN p_time AND p_now;
+
+-- Groups whose lease is over, and whether that is their server's fault.
 CREATE OR REPLACE FUNCTION fairlead._run_lapsed(p_queue bigint, p_now bigint, p_most bigint)
-RETURNS TABLE (o_id bigint, o_token bigint)
+RETURNS TABLE (o_id bigint, o_token bigint, o_blameless boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY
-    SELECT id, token FROM fairlead.groups WHERE queue = p_queue AND state = 2 AND deadline <= p_now
+    SELECT id, token, fairlead._restarted_since(taken, p_now) FROM fairlead.groups
+    WHERE queue = p_queue AND state = 2 AND deadline <= p_now
     ORDER BY deadline LIMIT p_most FOR NO KEY UPDATE SKIP LOCKED;
 END $$;
 

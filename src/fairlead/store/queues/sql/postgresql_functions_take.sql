@@ -17,7 +17,7 @@ BEGIN
   FOR g IN SELECT * FROM fairlead.groups WHERE queue = q.id AND state = 2 AND deadline <= now
       ORDER BY deadline LIMIT 300 FOR NO KEY UPDATE SKIP LOCKED LOOP
     PERFORM fairlead._end(q, g, 'released', '{}', 'its lease was over', NULL,
-      fairlead._counts(q, 'lease'), p_actor, false);
+      fairlead._counts(q, 'lease') AND NOT fairlead._restarted_since(g.taken, now), p_actor, false);
   END LOOP;
   FOR d IN WITH due_now AS (DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (
         SELECT id FROM fairlead.delayed WHERE queue = q.id AND due <= now ORDER BY due, id

@@ -123,8 +123,8 @@ DELETE FROM fairlead_delayed WHERE id IN (
   SELECT id FROM fairlead_delayed WHERE queue = :queue AND due <= :now ORDER BY due, id LIMIT :most)
 RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, conversation, format, body;
 
--- lapsed: groups whose lease is over
-SELECT id, token FROM fairlead_groups WHERE queue = :queue AND state = 2 AND deadline <= :now
+-- lapsed: groups whose lease is over, and whether that is a server's fault
+SELECT id, token, 0 FROM fairlead_groups WHERE queue = :queue AND state = 2 AND deadline <= :now
 ORDER BY deadline LIMIT :most;
 
 -- pick: the best groups that nobody holds

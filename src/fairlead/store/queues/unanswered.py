@@ -1,0 +1,133 @@
+"""Takes whose answer was lost on the way: what they took, this process holds, and no reader knows.
+
+A server may have done what a connection asked that was lost before it answered. So after each loss
+a process compares what it holds, as the database says, with what its readers have in hand.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
+
+from fairlead.store.database.connections import Connections
+from fairlead.store.database.context import BaseContext
+from fairlead.store.journal.log import Log
+from fairlead.store.queues.settings import known_queue, read_queue
+from fairlead.store.queues.settling import take_back
+from fairlead.store.queues.taking import Held
+
+LOGGER: Final = logging.getLogger("fairlead.store")
+FIRST: Final = 1.0
+"""Seconds after a loss until it looks."""
+LAST: Final = 64.0
+"""It looks again, each time after twice as long, and so long at most: the server may do late what
+it was asked."""
+ALL: Final = 1_000_000
+"""So many groups that it holds are read."""
+REASON: Final = "the answer to its taking was lost"
+
+
+class _Look(NamedTuple):
+    """When a queue is looked at again."""
+
+    losses: int
+    """Connections that were lost by then."""
+    at: float
+    """As `time.monotonic` has it."""
+    pause: float
+    """Seconds from the look before; more than `LAST`: none is due."""
+
+
+class _Suspects(NamedTuple):
+    """Groups that this process holds, and that no reader has in hand yet."""
+
+    underway: frozenset[object]
+    """The takes that may still bring them."""
+    groups: list[tuple[int, int]]
+    """Each with its token."""
+
+
+class Unanswered:
+    """What this process has taken, for its readers or for nobody. Thread-safe."""
+
+    def __init__(self, connections: Connections, context: BaseContext) -> None:
+        """Of one store."""
+        self._connections = connections
+        self._context = context
+        self._in_hand: WeakValueDictionary[int, Held] = WeakValueDictionary()
+        """Token → the work, for as long as anybody can settle it."""
+        self._underway: set[object] = set()
+        self._looks: dict[str, _Look] = {}
+        self._suspects: dict[str, _Suspects] = {}
+
+    @contextmanager
+    def taking(self) -> Iterator[Callable[[Iterable[Held]], None]]:
+        """In this block something is taken; gives what is to be told what was."""
+        mark = object()
+        self._underway.add(mark)
+        try:
+            yield self._took
+        finally:
+            self._underway.discard(mark)
+
+    def _took(self, found: Iterable[Held]) -> None:
+        for held in found:
+            self._in_hand[held.token] = held
+
+    def give_back(self, queue: str, holder: int, *, leaves: bool = False) -> None:
+        """After a loss, now and then: give back what nobody knows. Raises StoreError.
+
+        `leaves`: nothing more is taken, and this is the last time.
+        """
+        suspects = self._suspects.get(queue)
+        if suspects is not None and not suspects.underway & self._underway:
+            self._suspects.pop(queue, None)
+            if unknown := self._unknown(suspects.groups):
+                self._give_back(queue, unknown)
+        if not self._is_due(queue, leaves):
+            return
+        with self._connections.one() as database:
+            found = read_queue(database, queue, self._context.clock())
+            if found is None:
+                return
+            rows = database.run("held_by", queue=found.id, holders=[holder], most=ALL)
+        if groups := self._unknown((id_, token) for id_, token, _ in rows):
+            self._suspects[queue] = _Suspects(frozenset(self._underway), groups)
+            if leaves:
+                self.give_back(queue, holder)
+
+    def give_back_all(self, holder: int) -> None:
+        """Nothing more is taken: give back what nobody knows, of all queues. Raises StoreError."""
+        for queue in list(self._looks):
+            self.give_back(queue, holder, leaves=True)
+
+    def _is_due(self, queue: str, leaves: bool) -> bool:
+        """Whether to look; then it is due again twice as late."""
+        now, losses = time.monotonic(), self._connections.losses
+        look = self._looks.get(queue, _Look(0, 0.0, 2 * LAST))
+        if look.losses != losses:
+            look = _Look(losses, now + FIRST, FIRST)
+        due = look.pause <= LAST and (leaves or now >= look.at)
+        if due:
+            look = _Look(losses, now + 2 * look.pause, 2 * look.pause)
+        self._looks[queue] = look
+        return due
+
+    def _unknown(self, groups: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        return [(id_, token) for id_, token in groups if token not in self._in_hand]
+
+    def _give_back(self, queue: str, groups: list[tuple[int, int]]) -> None:
+        with self._connections.writing() as database:
+            found = known_queue(database, queue, self._context.clock())
+            log = Log(database, found.name, found.moment, self._context.actor)
+            take_back(database, found, groups, log, REASON, failed="")
+            log.flush()
+        LOGGER.warning(
+            "event=given-back queue=%s groups=%d reason=%s",
+            *(json.dumps(queue), len(groups), json.dumps(REASON)),
+        )

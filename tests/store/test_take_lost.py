@@ -1,0 +1,156 @@
+"""The connection is lost while something is taken: what was taken comes back, and nothing failed.
+
+A proxy between the store and PostgreSQL cuts the connection once the server has done what it was
+asked, before it can say so.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fairlead import AsyncStore, Store
+from fairlead.errors import StoreError
+from fairlead.store.queues import unanswered
+from fairlead.store.queues.leases import LOOK
+from tests.proxies import Proxy
+from tests.stores import made_url
+
+WAIT = 60.0
+"""Seconds; much less than the lease."""
+LEASE = 3600.0
+ONE_STATEMENT = "fairlead._take("
+COMMIT = "COMMIT\0"
+doors = pytest.mark.parametrize("words", [ONE_STATEMENT, COMMIT], ids=["plain", "limited"])
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unanswered, "FIRST", 0.05)
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    with Proxy(made_url("postgresql")) as found:
+        yield found
+
+
+@pytest.fixture
+def store(proxy: Proxy) -> Iterator[Store]:
+    """Behind the proxy."""
+    with Store.open(proxy.url) as found:
+        yield found
+
+
+def declare(store: Store, folder: Path, words: str = ONE_STATEMENT) -> None:
+    """A queue with a take that is one statement, or a transaction.
+
+    Whatever has failed once is a dead letter.
+    """
+    limits = "limit = [{ in_work = 100 }]" if words == COMMIT else ""
+    (folder / "queue.toml").write_text(f"[[queue]]\nname = 'q'\nmax_failures = 1\n{limits}")
+    store.declare(folder / "queue.toml")
+
+
+def lose_a_take(store: Store, proxy: Proxy, words: str = ONE_STATEMENT) -> None:
+    store.claim(LEASE)
+    store.tend("q")
+    proxy.cut(words, passes_on=True)
+    with pytest.raises(StoreError):
+        store.take("q", lease=LEASE)
+    assert proxy.cuts == 1
+
+
+def look_often(store: Store) -> None:
+    """Long enough that what nobody knows is given back."""
+    for _ in range(4):
+        store.ready("q")
+        time.sleep(LOOK)
+    store.ready("q")
+
+
+@doors
+def test_what_nobody_was_told_of_is_taken_soon_and_has_not_failed(
+    words: str, proxy: Proxy, store: Store, tmp_path: Path
+) -> None:
+    declare(store, tmp_path, words)
+    store.send("q", 1, group="g")
+    lose_a_take(store, proxy, words)
+    assert [work.group for work in store.working("q")] == ["g"]
+    work = store.take("q", wait=WAIT)
+    assert work is not None
+    with work:
+        assert [message.body for message in work] == [1]
+    assert store.dead("q") == []
+
+
+@doors
+def test_what_others_of_its_process_have_in_hand_stays_there(
+    words: str, proxy: Proxy, store: Store, tmp_path: Path
+) -> None:
+    declare(store, tmp_path, words)
+    for group in "ab":
+        store.send("q", group, group=group)
+    mine = store.take("q", lease=LEASE)
+    lose_a_take(store, proxy, words)
+    again = store.take("q", wait=WAIT, lease=LEASE)
+    assert mine is not None
+    assert again is not None
+    assert (mine.group, again.group) == ("a", "b")
+    look_often(store)
+    for work in (mine, again):
+        with work:
+            assert [message.body for message in work] == [work.group]
+
+
+def test_what_a_take_still_brings_is_waited_for(proxy: Proxy, store: Store, tmp_path: Path) -> None:
+    declare(store, tmp_path)
+    store.send("q", "a", group="a")
+    with store.taking() as took:
+        claim = store.claim(LEASE)
+        with store.transaction() as tx:
+            found = tx.take_now("q", claim)
+        lose_a_take(store, proxy)
+        look_often(store)
+        assert store.outcome(found[0].token) == "held"
+        took(found)
+    look_often(store)
+    assert store.outcome(found[0].token) == "held"
+
+
+def test_it_goes_back_when_its_store_is_closed(proxy: Proxy, store: Store, tmp_path: Path) -> None:
+    declare(store, tmp_path)
+    store.send("q", 1, group="g")
+    with Store.open(proxy.url) as other:
+        lose_a_take(other, proxy)
+    work = store.take("q")
+    assert work is not None
+    with work:
+        assert [message.body for message in work] == [1]
+    assert store.dead("q") == []
+
+
+@doors
+def test_the_same_on_an_event_loop(words: str, proxy: Proxy, store: Store, tmp_path: Path) -> None:
+    declare(store, tmp_path, words)
+    for group in "ab":
+        store.send("q", group, group=group)
+
+    async def run() -> None:
+        async with await AsyncStore.open(proxy.url) as mine:
+            first = await mine.take("q", lease=LEASE)
+            proxy.cut(words, passes_on=True)
+            with pytest.raises(StoreError):
+                await mine.take("q", lease=LEASE)
+            again = await mine.take("q", wait=WAIT, lease=LEASE)
+            await asyncio.sleep(LOOK)
+            await mine.ready("q")
+            for work, group in ((first, "a"), (again, "b")):
+                assert work is not None
+                async with work:
+                    assert [message.body async for message in work] == [group]
+
+    asyncio.run(run())
+    assert store.dead("q") == []
