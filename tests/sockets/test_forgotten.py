@@ -21,8 +21,11 @@ def files() -> int:
 
 
 def until_collected(holds: Callable[[], bool]) -> None:
-    """The loop's thread may have a socket for a moment, just when rubbish is collected."""
-    until(lambda: gc.collect() >= 0 and holds())
+    """The loop's thread may have a socket for a moment, just when rubbish is collected.
+
+    So it gets time between two collections, which are long where much is in memory.
+    """
+    until(lambda: time.sleep(0.1) or (gc.collect() >= 0 and holds()))
 
 
 def connected(kind: type[Socket], to: type[Socket]) -> Callable[[], object]:

@@ -150,7 +150,7 @@ def test_a_viewer_looks_at_a_queue_in_which_something_is_due(url_of: UrlOf) -> N
         store.send("due", "raised", group="lee")
         store.send("due", "late", delay=0.001)
         store.prioritise("due", "lee", 200)
-        while store.later("due")[0].until > time.time():
+        while (later := store.later("due")) and later[0].until > time.time():
             time.sleep(0.01)
         assert viewer.waiting("due").waiting == 2
         assert [each.body for each in viewer.peek("due", "kim")] == ["here"]

@@ -60,7 +60,7 @@ class Settled {
           try (Connection c = connect()) {
             Session s = c.createSession(false, Session.CLIENT_ACKNOWLEDGE);
             Queue q = s.createQueue("kept");
-            send(s, q, "a", "b", "c", "d");
+            send(s, q, "a", "b", "c");
             MessageConsumer r = s.createConsumer(q);
             r.receive(COMES);
             r.receive(COMES).acknowledge();
@@ -68,7 +68,9 @@ class Settled {
           }
           try (Connection c = connect()) {
             Session s = auto(c);
-            MessageConsumer r = s.createConsumer(s.createQueue("kept"));
+            Queue q = s.createQueue("kept");
+            send(s, q, "d");
+            MessageConsumer r = s.createConsumer(q);
             return tried(r.receive(COMES))
                 + "; then "
                 + text(r.receive(COMES))
