@@ -77,6 +77,14 @@ class Proxy:
                 each.is_silent = True
             self.is_silent = False
 
+    def stop_reading(self) -> None:
+        """Of the connections that are there nothing is read: the server can say what fits between.
+
+        What their clients say is passed on.
+        """
+        for each in list(self._ways):
+            each.is_deaf = True
+
     def end_silent(self) -> None:
         """What was silent ends, for the server, too."""
         for each in list(self._ways):
@@ -130,7 +138,7 @@ class _Way:
 
     def __init__(self, proxy: Proxy, client: socket.socket, upstream: socket.socket) -> None:
         self._proxy, self._client, self._upstream = proxy, client, upstream
-        self.is_silent = self.over = False
+        self.is_silent = self.is_deaf = self.over = False
         self._is_lost = False
         """Whether the server's side has ended, and the client is not to know."""
         self._held: deque[tuple[float, socket.socket, bytes]] = deque()
@@ -151,6 +159,9 @@ class _Way:
         while True:
             wait = max(self._held[0][0] - time.monotonic(), 0) if self._held else None
             ready, _, _ = select.select(heard, [], [], wait)
+            if self.is_deaf and self._upstream in ready:
+                ready.remove(self._upstream)
+                time.sleep(0.01)
             for each in ready:
                 said = each.recv(LARGE)
                 if said:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import psycopg
 import pytest
@@ -79,6 +81,37 @@ def test_a_statement_does_not_wait_for_an_answer_that_is_lost_on_the_way() -> No
         with pytest.raises(StoreError):
             store.waiting("jobs")
         assert store.send("jobs", 2, id="b") == "b"
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="the system tells nothing of it")
+@pytest.mark.parametrize("hangs_up", [False, True], ids=["waits", "is gone"])
+def test_a_server_that_cannot_say_its_answer_holds_nobody_up(hangs_up: bool) -> None:
+    with half_open() as way, Store.open(way.url) as store, Store.open(way.url) as other:
+        with store.transaction() as tx:
+            tx.execute("CREATE TABLE mine AS SELECT repeat('x', 100000000) AS text")
+
+        def read() -> None:
+            with store.transaction() as tx:
+                tx.execute("SELECT 1")
+                way.stop_reading()
+                if hangs_up:
+                    hang_up = partial(deadline.hang_up, tx._database.connection)
+                    threading.Timer(1, hang_up).start()
+                tx.execute("SELECT * FROM mine FOR UPDATE")
+
+        with pytest.raises(StoreError):
+            read()
+        with other.transaction() as tx:
+            tx.execute("SET LOCAL lock_timeout = '20s'")
+            assert len(tx.execute("UPDATE mine SET text = '' RETURNING 1").fetchall()) == 1
+
+
+def test_an_answer_that_takes_long_is_waited_for() -> None:
+    with half_open() as way, Store.open(way.url) as store, way.slow(0.3):
+        for _ in range(2):
+            with store.transaction() as tx:
+                long = "SELECT repeat('x', 1000000), pg_sleep(0.3) FROM generate_series(1, 5)"
+                assert len(tx.execute(long).fetchall()) == 5
 
 
 def test_what_was_locked_over_a_silent_way_is_free_again() -> None:
@@ -211,11 +244,12 @@ def test_a_server_that_answers_and_has_no_place_ends_nobodys_statement() -> None
             began = f"SELECT pid, {deadline.BEGAN} FROM pg_stat_activity WHERE pid = %s"  # noqa: S608
             ours = database.execute(began, [connection.info.backend_pid]).fetchone()
         connection.execute("SELECT 1")
-        assert deadline._served(url, [ours, (0, 0)]) == {ours[0]}
-        assert deadline._served(url, [(ours[0], 1)]) == set(), "another one had this number"
+        assert deadline._served(url, [ours, (0, 0)], [False, False]) == {ours[0]}
+        earlier = ours[0], 1
+        assert deadline._served(url, [earlier], [False]) == set(), "another one had this number"
         refused = url.replace("/made", "/no_such")  # as where too many are connected
-        assert deadline._served(refused, [ours]) is None
-    assert deadline._served("postgresql://127.0.0.1:1/none", [ours]) == set()
+        assert deadline._served(refused, [ours], [False]) is None
+    assert deadline._served("postgresql://127.0.0.1:1/none", [ours], [False]) == set()
 
 
 def test_of_several_hosts_the_one_of_the_connection_is_asked() -> None:

@@ -4,15 +4,19 @@ Where the way to a server is half open, what is sent is acknowledged, say by a p
 ever comes back: a statement would wait for ever, and so would whoever has a deadline. A thread
 looks after all connections of the process, those of event loops, too. A statement that takes long
 is no proof: it asks the server by another connection, and drops the one whose process is gone, or
-has had nothing to do for so long: the statement, or what was answered, is lost on the way. That
-process it ends: nobody else would, and others may wait for what it has locked.
+has had nothing to do for so long: the statement, or what was answered, is lost on the way. The same
+goes for one that is still to say its answer, of which nothing comes here. Such a process it ends:
+nobody else would, and others may wait for what it has locked.
 """
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import socket
+import struct
+import termios
 import threading
 import time
 from collections.abc import Sequence
@@ -35,13 +39,17 @@ MINE: Final = f"SELECT {BEGAN} FROM pg_stat_get_activity(pg_backend_pid())"  # n
 SERVED: Final = f"""
 WITH theirs AS (
   SELECT a.pid, coalesce(a.state LIKE 'idle%%'
-    AND clock_timestamp() - a.state_change > make_interval(secs => %(idle)s), false) AS idle
-  FROM unnest(%(processes)s::int[], %(began)s::bigint[]) AS o (pid, began)
+      AND clock_timestamp() - a.state_change > make_interval(secs => %(idle)s)
+    OR o.unheard AND a.wait_event = 'ClientWrite', false) AS idle
+  FROM unnest(%(processes)s::int[], %(began)s::bigint[], %(unheard)s::boolean[])
+    AS o (pid, began, unheard)
   JOIN pg_stat_activity a ON a.pid = o.pid AND o.began = {BEGAN}
   WHERE pg_backend_pid() = %(ours)s)
 SELECT pg_backend_pid(), ARRAY (SELECT pid FROM theirs WHERE NOT idle),
   (SELECT count(pg_terminate_backend(pid)) FROM theirs WHERE idle)
 """  # noqa: S608 - a constant
+LAST_CAME: Final = struct.Struct("8x12I")
+"""What Linux tells of a connection, up to the milliseconds since something came last."""
 Process = tuple[int, int]
 """The server's: its number, and when it began, in microseconds."""
 UNKNOWN: Final[Process] = (0, 0)
@@ -103,7 +111,8 @@ def look() -> None:
         if since is not None and time.monotonic() - since >= ASKED:
             late.setdefault(url, []).append((database, since))
     for url, waiting in late.items():
-        served = _served(url, [database.served_by for database, _ in waiting])
+        unheard = [_is_unheard(database.connection) for database, _ in waiting]
+        served = _served(url, [database.served_by for database, _ in waiting], unheard)
         for database, since in waiting:
             if served is None or database.served_by[0] in served:
                 database.waits_since = time.monotonic()
@@ -124,7 +133,8 @@ def end_what_is_left() -> None:
     for url, found in every.items():
         recent = [each for each in found if time.monotonic() - each[1] < REMEMBERED]
         try:
-            busy = _asked(url, [process for process, _ in recent], idle=0) if recent else None
+            left = [process for process, _ in recent]
+            busy = _asked(url, left, [True] * len(left), idle=0) if left else None
         except psycopg.Error:
             again = recent  # nobody has heard it
         else:
@@ -134,20 +144,39 @@ def end_what_is_left() -> None:
                 _left.setdefault(url, []).extend(again)
 
 
-def _served(url: str, processes: Sequence[Process]) -> set[int] | None:
+def _is_unheard(connection: Any) -> bool:  # noqa: ANN401 - the driver's
+    """Whether nothing has come for so long, and nothing waits to be read; where a system tells."""
+    if not hasattr(socket, "TCP_INFO"):
+        return False
+    try:
+        ours = socket.socket(fileno=os.dup(connection.pgconn.socket))
+    except Exception:  # noqa: BLE001 - it was closed meanwhile
+        return False
+    with ours:
+        if ours.family == getattr(socket, "AF_UNIX", None):
+            return False
+        (unread,) = struct.unpack("i", fcntl.ioctl(ours, termios.FIONREAD, bytes(4)))
+        found = ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LAST_CAME.size)
+        return not unread and LAST_CAME.unpack(found)[-1] >= ASKED * 1000
+
+
+def _served(url: str, processes: Sequence[Process], unheard: Sequence[bool]) -> set[int] | None:
     """For which of its processes a server works; None: that cannot be known, but it answers."""
     import psycopg
 
     try:
-        return _asked(url, processes, idle=ASKED)
+        return _asked(url, processes, unheard, idle=ASKED)
     except psycopg.Error as error:
         answers = error.sqlstate is not None or "FATAL" in str(error)  # it has no place left, say
         return None if answers else set()
 
 
-def _asked(url: str, processes: Sequence[Process], idle: float) -> set[int] | None:
+def _asked(
+    url: str, processes: Sequence[Process], unheard: Sequence[bool], idle: float
+) -> set[int] | None:
     """For which of its processes a server works; it ends those that are idle for so long.
 
+    `unheard`: of which nothing comes here: those end, too, that are still to say what they answer.
     None: a pooler between does not let us know. Raises psycopg.Error.
     """
     import psycopg
@@ -158,12 +187,16 @@ def _asked(url: str, processes: Sequence[Process], idle: float) -> set[int] | No
     with psycopg.connect(url, autocommit=True, **how) as other:  # no commit could wait
         ours = other.info.backend_pid
         pids, began = [each for each, _ in processes], [each for _, each in processes]
-        asked = {"processes": pids, "began": began, "ours": ours, "idle": idle}
+        asked = {"processes": pids, "began": began, "unheard": list(unheard), "ours": ours}
         too_late = threading.Timer(LOOK, hang_up, [other])
         too_late.daemon = True
         too_late.start()
         try:
-            found, served, _ = other.execute(SERVED, asked).fetchone() or (0, [], 0)
+            found, served, _ = other.execute(SERVED, asked | {"idle": idle}).fetchone() or (
+                0,
+                [],
+                0,
+            )
         finally:
             too_late.cancel()
         return set(served) if found == ours else None
