@@ -198,7 +198,7 @@ LOOKS: Final[dict[str, Verb]] = {
     "services": lambda s, o, u: s.services(),
     "state_of": lambda s, o, u: s.state_of(spoken(o).endpoint),
 }
-OF_NO_ROLE: Final = {"hold_for_others", "open", "begin", "close", "is_of", "even_if_full"}
+OF_NO_ROLE: Final = {"hold_for_others", "taking", "open", "begin", "close", "is_of", "even_if_full"}
 IF_NOTHING_IS_DUE: Final = ("ready",)
 """What is due is done first, and for that a viewer has no right."""
 SEEN: Final = {
