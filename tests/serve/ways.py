@@ -444,7 +444,7 @@ class World:
         known = {token for each in self.actors for token in each.tokens}
         back = [each for each in events if each.kind == "released" and each.detail]
         blamed = [each for each in back if each.detail != LOST]
-        assert blamed == [], "a failure, or somebody was called dead"
+        assert blamed == [], f"a failure, or somebody was called dead: {blamed[:3]}"
         # nobody but the server knows of work whose taker did not hear that he has it
         assert [each for each in back if each.token in known] == []
         self.unheard = len(back)

@@ -217,7 +217,14 @@ NAMED_QUEUE: Final = {"queue": "q"}
 NAMED_CLUSTER: Final = {"cluster": "pool"}
 POOL: Final = {"name": "pool"}
 NEW: Final = {"ids": [10**12], "name": "new"}
+ANY_EVENTS: Final = {
+    **dict.fromkeys(("queue", "cluster", "group", "id", "kind", "start")),
+    "first": -(2**63),
+    "until": 2**63 - 1,
+}
 OWN: Final[dict[str, dict[str, Any]]] = {
+    "journal": {**ANY_EVENTS, "transaction": 10**12, "after": 10**12},
+    "latest": ANY_EVENTS,
     **{name: {"name": "q"} for name in ("queue", "queue_locked")},
     "add_journal": {**NAMED_QUEUE, "id": None},
     **dict.fromkeys(("add_journal_taken", "add_journal_accepted"), NAMED_QUEUE),

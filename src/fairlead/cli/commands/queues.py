@@ -259,7 +259,7 @@ def journal(
         str | None, typer.Option("--id", metavar="ID", help="Of this message only.")
     ] = None,
     kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Of this kind only, such as `dead`.")
+        str | None, typer.Option(metavar="KIND", help="Of this kind only, such as `rejected`.")
     ] = None,
     short: Annotated[
         bool, typer.Option("--short", help="Without what an event does not have.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.times import moment
@@ -16,15 +16,12 @@ from fairlead.cli.store.printing import print_json
 from fairlead.config.written import as_toml
 from fairlead.errors import UserError
 from fairlead.extras import need
-from fairlead.store.journal.events import CURSOR, Event
+from fairlead.store.journal.events import CURSOR, Event, Which
 from fairlead.store.journal.export import changes as changes_in
 from fairlead.store.journal.export import decisions as decisions_in
 from fairlead.store.journal.export import recorded, with_added
 from fairlead.store.store import Store
 from fairlead.text import plural
-
-FURTHER: Final = 8
-"""Of so many times the events the last ones are looked for, if there were too few."""
 
 
 class Wanted(NamedTuple):
@@ -35,11 +32,6 @@ class Wanted(NamedTuple):
     id: str | None = None
     kind: str | None = None
     short: bool = False
-
-    def fits(self, each: Event) -> bool:
-        """Whether an event is wanted."""
-        pairs = ((self.group, each.group), (self.id, each.id), (self.kind, each.kind))
-        return all(said is None or said == found for said, found in pairs)
 
 
 def journal(
@@ -66,7 +58,9 @@ def journal(
         store.pool(cluster)  # refused if there is none
     if queue is not None:
         store.check_queue(queue)
-    found = events(store, since)
+    cursor, start = _from(since)
+    which = Which(start=start)
+    found = store.journal(cursor, **which)
     if messages and queue is not None:
         _messages(found, queue)
     elif decisions and cluster is not None:
@@ -78,7 +72,12 @@ def journal(
         listed = Cluster.from_dict(store.pool(cluster).file, default_name=cluster)
         print(as_toml(with_added(found, listed)), end="")
     else:
-        _events(store, found, queue, cluster, wanted)
+        named = {"queue": queue, "cluster": cluster, "group": wanted.group, "id": wanted.id}
+        which = Which(**named, kind=wanted.kind, start=start)  # type: ignore[typeddict-item]
+        if wanted.last is None:
+            _events(store.journal(cursor, **which), short=wanted.short)
+        else:
+            _events(last(store, wanted.last, which), short=wanted.short)
 
 
 def _check(
@@ -104,42 +103,27 @@ def _check(
         raise UserError(f"journal {tables[0]} needs --cluster NAME")
 
 
-def _events(
-    store: Store, found: Iterator[Event], queue: str | None, cluster: str | None, wanted: Wanted
-) -> None:
-    def fits(each: Event) -> bool:
-        of_it = queue in (None, each.queue) and cluster in (None, each.cluster)
-        return of_it and wanted.fits(each)
-
-    some = filter(fits, found) if wanted.last is None else last(store, wanted.last, fits)
-    rows = (each.to_dict() for each in some)
-    print_json(map(_short, rows) if wanted.short else rows)
+def _events(found: Iterable[Event], *, short: bool) -> None:
+    rows = (each.to_dict() for each in found)
+    print_json(map(_short, rows) if short else rows)
 
 
 def _short(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value not in (None, "")}
 
 
-def last(store: Store, most: int, fits: Callable[[Event], bool]) -> Collection[Event]:
-    """The latest events that fit, at most so many: first a few are looked at, then ever more."""
-    back = most
-    while True:
-        cursor = store.latest(back)
-        found = deque(filter(fits, store.journal(cursor)), maxlen=most)
-        if len(found) == most or cursor is None:
-            return found
-        back *= FURTHER
+def last(store: Store, most: int, which: Which) -> Collection[Event]:
+    """The latest of these events, at most so many."""
+    return deque(store.journal(store.latest(most, **which), **which), maxlen=most)
 
 
-def events(store: Store, since: str | None) -> Iterator[Event]:
-    """The events after a cursor, or from a time on."""
+def _from(since: str | None) -> tuple[str | None, float | None]:
+    """The cursor after which events are wanted, or the time from which."""
     if since is None or CURSOR.fullmatch(since):
-        return store.journal(since)
+        return since, None
     if is_time(since):
-        first = last_such("--since", since, time.time())
-    else:
-        first = moment(since, "--since", UserError) / 1_000_000
-    return (each for each in store.journal() if each.time >= first)
+        return None, last_such("--since", since, time.time())
+    return None, moment(since, "--since", UserError) / 1_000_000
 
 
 def _messages(found: Iterator[Event], queue: str) -> None:

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial, wraps
 from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack, cast
 
 from fairlead.balance.times import Time
 from fairlead.store.aio.conversation import AsyncConversation, plain_of
@@ -21,7 +21,7 @@ from fairlead.store.aio.waking import LoopWaker
 from fairlead.store.aio.work import AsyncWork
 from fairlead.store.arguments import duration, queue_name, whole
 from fairlead.store.database.schema import LOCK_TIMEOUT
-from fairlead.store.journal.events import Event
+from fairlead.store.journal.events import Event, Which
 from fairlead.store.store import SQLITE, Store, check_url
 
 if TYPE_CHECKING:
@@ -321,12 +321,16 @@ class AsyncStore:
     pause_schedule = writes(Store.pause_schedule)
     drop_schedule = writes(Store.drop_schedule)
 
-    async def journal(self, since: str | None = None) -> AsyncIterator[Event]:
+    async def journal(
+        self, since: str | None = None, **wanted: Unpack[Which]
+    ) -> AsyncIterator[Event]:
         """The events after a cursor, in their order; None: from the first that is kept.
 
+        `queue`, `cluster`, `group`, `id`, `kind`: only those of this one. `start`: only those from
+        this time on, in seconds. Those that come while they are read are left for the next time.
         Raises PrunedError where some of them are kept no more, and MessageError.
         """
-        events = cast("Generator[Event]", self.plain.journal(since))
+        events = cast("Generator[Event]", self.plain.journal(since, **wanted))
         try:
             while page := await self._runner.read(lambda: list(islice(events, PAGE))):
                 for each in page:

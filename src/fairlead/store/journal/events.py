@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict
 
-from fairlead.balance.objects import repr_of
+from fairlead.balance.objects import hint, listed, repr_of
+from fairlead.balance.times import Time, moment
 from fairlead.errors import MessageError, PrunedError, StoreError
 from fairlead.rows import EVENT_COLUMNS
+from fairlead.store.arguments import check_keys, name
 from fairlead.store.database.port import Database
 from fairlead.store.journal.epochs import MAX_NUMBER, Epochs, reached
 
@@ -67,13 +69,65 @@ class Place(NamedTuple):
         return f"{epoch}{self.transaction}-{self.number}"
 
 
+KINDS: Final = frozenset(
+    {
+        *("sent", "arrived", "raised", "taken", "accepted", "rejected", "released", "woken"),
+        *("expired", "discarded", "switched-off", "switched-on", "deleted"),
+        *("begun", "ended", "timed", "refused", "dropped"),
+        *("loaded", "changed", "decided", "completed", "recovered"),
+    }
+)
+"""What happens, as `docs/reference/store-journal.md` has it."""
+
+
+class Which(TypedDict, total=False):
+    """Which events a caller wants; None, or not said: any."""
+
+    queue: str | None
+    cluster: str | None
+    group: str | None
+    id: str | None
+    kind: str | None
+    start: Time | None
+    """Those from this time on: seconds since 1970, or a timestamp."""
+
+
+class Wanted(NamedTuple):
+    """The same, for a database."""
+
+    queue: str | None = None
+    cluster: str | None = None
+    group: str | None = None
+    id: str | None = None
+    kind: str | None = None
+    start: int | None = None
+    """Microseconds."""
+
+
+ANY: Final = Wanted()
+
+
+def these(which: Which) -> Wanted:
+    """What a caller wants. Raises MessageError."""
+    check_keys("journal", which, Wanted._fields)
+    start = which.get("start")
+    named = {key: name(key, found) for key, found in which.items() if key != "start"}
+    kind = named.get("kind")
+    if kind is not None and kind not in KINDS:
+        known = sorted(KINDS)
+        raise MessageError(f"kind: found {kind!r}, allowed: {listed(known)}{hint(kind, known)}")
+    return Wanted(**named, start=None if start is None else moment(start, "start", MessageError))
+
+
 CURSOR: Final = re.compile(r"(?:(\d{1,9})\.)?(\d{1,20})-(\d{1,19})")
 """A place, as a text."""
 START: Final = Place(0, 0, 0)
 
 
-def events(database: Database, since: str | None) -> Iterator[Event]:
+def events(database: Database, since: str | None, wanted: Wanted = ANY) -> Iterator[Event]:
     """All events after a cursor that can be read now, in an order that later ones keep to.
+
+    Those that come while they are read are left for the next time.
 
     On PostgreSQL an event is given when every transaction that began before it has ended: so a
     reader that goes on from its last cursor misses nothing. Raises MessageError for a cursor that
@@ -84,6 +138,7 @@ def events(database: Database, since: str | None) -> Iterator[Event]:
     epochs = Epochs(database)
     _check_restored(database, epochs, place)
     begun = since is not None
+    last = _latest(database, epochs, 0, ANY) or place
     while True:
         rows = database.run(
             "journal",
@@ -91,6 +146,7 @@ def events(database: Database, since: str | None) -> Iterator[Event]:
             after=place.number,
             most=PAGE,
             **epochs.bounds(place.epoch),
+            **wanted._asdict(),
         )
         if begun:
             _check_kept(database, epochs, place)
@@ -103,19 +159,27 @@ def events(database: Database, since: str | None) -> Iterator[Event]:
         for row in rows:
             number, xid, time, lease = *row[:3], row[14]
             place = Place(place.epoch, xid, number)
+            if place > last:
+                return
             ends = None if lease is None else lease / 1_000_000
             yield Event._make((number, str(place), time / 1_000_000, *row[3:14], ends, *row[15:]))
 
 
-def latest(database: Database, back: int = 0) -> str | None:
+def latest(database: Database, back: int = 0, wanted: Wanted = ANY) -> str | None:
     """The cursor of the latest event that can be read now; None: there is none.
 
     `back`: of the one so many events before it; None, too, where that is before the last restore.
     """
-    epochs = Epochs(database)
+    place = _latest(database, Epochs(database), back, wanted)
+    return None if place is None else str(place)
+
+
+def _latest(database: Database, epochs: Epochs, back: int, wanted: Wanted) -> Place | None:
     for epoch in range(epochs.current, -1, -1):
-        for transaction, number in database.run("latest", back=back, **epochs.bounds(epoch)):
-            return str(Place(epoch, transaction, number))
+        bounds = epochs.bounds(epoch)
+        rows = database.run("latest", back=back, **bounds, **wanted._asdict())
+        for transaction, number in rows:
+            return Place(epoch, transaction, number)
         if back:
             return None
     return None

@@ -89,7 +89,7 @@ class Unanswered:
             self._suspects.pop(queue, None)
             if unknown := self._unknown(suspects.groups):
                 self._give_back(queue, unknown)
-        if not self._is_due(queue, leaves):
+        if queue in self._suspects or not self._is_due(queue, leaves):
             return
         with self._connections.one() as database:
             found = read_queue(database, queue, self._context.clock())
@@ -110,8 +110,9 @@ class Unanswered:
         """Whether to look; then it is due again twice as late."""
         now, losses = time.monotonic(), self._connections.losses
         look = self._looks.get(queue, _Look(0, 0.0, 2 * LAST))
-        if look.losses != losses:
-            look = _Look(losses, now + FIRST, FIRST)
+        if look.losses != losses:  # where many are lost, one after another, it still looks
+            soon = min(look.at, now + FIRST) if look.pause <= LAST else now + FIRST
+            look = _Look(losses, soon, FIRST)
         due = look.pause <= LAST and (leaves or now >= look.at)
         if due:
             look = _Look(losses, now + 2 * look.pause, 2 * look.pause)

@@ -31,7 +31,7 @@ from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.postgresql import is_denied
 from fairlead.store.database.retrying import again
-from fairlead.store.journal.events import Event, events, latest
+from fairlead.store.journal.events import Event, Which, events, latest, these
 from fairlead.store.journal.log import Log
 from fairlead.store.journal.retention import journal_keep, set_journal_keep
 from fairlead.store.message import Message, message_of
@@ -287,22 +287,24 @@ class StoreOperations(StorePurging):
         with self._connection() as database:
             return admin.by_tenant(database, self._clock())
 
-    def journal(self, since: str | None = None) -> Iterator[Event]:
+    def journal(self, since: str | None = None, **wanted: Unpack[Which]) -> Iterator[Event]:
         """The events after a cursor, in their order; None: from the first that is kept.
 
+        `queue`, `cluster`, `group`, `id`, `kind`: only those of this one. `start`: only those from
+        this time on, in seconds. Those that come while they are read are left for the next time.
         Raises PrunedError where some of them are kept no more, and MessageError.
         """
         with self._connection() as database:
-            yield from events(database, since)
+            yield from events(database, since, these(wanted))
 
-    def latest(self, back: int = 0) -> str | None:
+    def latest(self, back: int = 0, **wanted: Unpack[Which]) -> str | None:
         """The cursor of the latest event that the journal gives now; None: there is none.
 
         `back`: of the one so many events before it, after which that many are left; None, too,
-        where that is before a backup that was restored.
+        where that is before a backup that was restored. The others: as `journal` has them.
         """
         with self._connection() as database:
-            return latest(database, back)
+            return latest(database, back, these(wanted))
 
     def outcome(self, token: int) -> str:
         """How the work with a token was settled: accepted, rejected, released, held or unknown.

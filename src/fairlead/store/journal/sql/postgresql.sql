@@ -13,18 +13,26 @@ SELECT fairlead._run_add_journal_taken(%(time)s, %(queue)s, %(actor)s, %(ids)s::
 -- add_journal_accepted: record that messages without a group were accepted
 SELECT fairlead._run_add_journal_accepted(%(time)s, %(queue)s, %(actor)s, %(ids)s::bigint[]);
 
--- journal: events after a place in the journal
+-- journal: events after a place in the journal, by the index of places: a plan for any numbers would
+-- read all from the first number on
 SELECT id, transaction::text::bigint, time, kind, queue, group_name, key, tenant, priority, cost, type,
   attempt, token, actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said
 FROM fairlead.journal
-WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s) AND id >= %(first)s AND id < %(until)s
+WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s) AND id + 0 >= %(first)s AND id + 0 < %(until)s
+  AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(cluster)s::text IS NULL OR cluster = %(cluster)s)
+  AND (%(group)s::text IS NULL OR group_name = %(group)s) AND (%(id)s::text IS NULL OR key = %(id)s)
+  AND (%(kind)s::text IS NULL OR kind = %(kind)s) AND (%(start)s::bigint IS NULL OR time >= %(start)s)
   AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
     ELSE pg_snapshot_xmin(pg_current_snapshot()) END
 ORDER BY journal.transaction, journal.id LIMIT %(most)s;
 
 -- latest: the latest event that can be read now, or one before it
 SELECT transaction::text::bigint, id FROM fairlead.journal
-WHERE id >= %(first)s AND id < %(until)s AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
+WHERE id + 0 >= %(first)s AND id + 0 < %(until)s
+  AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(cluster)s::text IS NULL OR cluster = %(cluster)s)
+  AND (%(group)s::text IS NULL OR group_name = %(group)s) AND (%(id)s::text IS NULL OR key = %(id)s)
+  AND (%(kind)s::text IS NULL OR kind = %(kind)s) AND (%(start)s::bigint IS NULL OR time >= %(start)s)
+  AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
   ELSE pg_snapshot_xmin(pg_current_snapshot()) END
 ORDER BY journal.transaction DESC, journal.id DESC LIMIT 1 OFFSET %(back)s;
 
