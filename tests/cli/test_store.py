@@ -519,7 +519,9 @@ def test_the_end_of_a_journal_and_parts_of_it(shell: Shell) -> None:
     assert journal("--group", "g1") == of_group
     assert journal("--group", "g1", "--last", "7") == of_group[-7:]
     assert [each["id"] for each in journal("--id", "m3", "--kind", "sent")] == ["m3"]
-    assert journal("--kind", "dead") == []
+    assert journal("--kind", "rejected") == []
+    assert shell.run("journal", "--kind", "dead") == 2
+    assert "kind: found 'dead', allowed: accepted, " in shell.err
     (short,) = journal("--id", "m3", "--short")
     (whole,) = journal("--id", "m3")
     assert short == {name: value for name, value in whole.items() if value not in (None, "")}

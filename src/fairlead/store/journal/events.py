@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, TypedDict
 
-from fairlead.balance.objects import hint, listed, repr_of
+from fairlead.balance.objects import repr_of
 from fairlead.balance.times import Time, moment
 from fairlead.errors import MessageError, PrunedError, StoreError
 from fairlead.rows import EVENT_COLUMNS
@@ -114,8 +114,7 @@ def these(which: Which) -> Wanted:
     named = {key: name(key, found) for key, found in which.items() if key != "start"}
     kind = named.get("kind")
     if kind is not None and kind not in KINDS:
-        known = sorted(KINDS)
-        raise MessageError(f"kind: found {kind!r}, allowed: {listed(known)}{hint(kind, known)}")
+        raise MessageError(f"kind: found {kind!r}, allowed: {', '.join(sorted(KINDS))}")
     return Wanted(**named, start=None if start is None else moment(start, "start", MessageError))
 
 
