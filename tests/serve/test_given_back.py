@@ -13,8 +13,9 @@ from proton.reactor import Container
 from proton.utils import LinkDetached
 
 from fairlead import Store
-from fairlead.serve.node import holding
-from tests.serve.serving import Served, wait_until
+from fairlead.serve import executor
+from fairlead.serve.node import holding, node
+from tests.serve.serving import Served, serving, wait_until
 from tests.serve.test_transactions import Client
 
 
@@ -191,6 +192,23 @@ def test_what_failed_before_is_no_failure_of_the_next_of_its_group(
     assert dead(store) == []
     failed("second")
     assert dead(store) == [("second", "its receiver is gone")]
+
+
+def test_what_a_client_holds_already_may_be_held_for_as_long_as_is_said_then(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node, "RENEW", 0.1)
+    monkeypatch.setattr(executor, "KNOWN", 0.1)
+    store.set_limits("jobs", max_failures=1)
+    store.send("jobs", "hangs")
+    with serving(store) as served:
+        connection = served.connect()
+        receiver = connection.create_receiver("jobs", credit=10)
+        assert taken(receiver, 1) == {"hangs": 0}
+        store.set_limits("jobs", max_failures=1, max_seconds=1)
+        with pytest.raises(LinkDetached, match=r"amqp:resource-limit-exceeded.*max_seconds = 1"):
+            connection.wait(lambda: store.dead("jobs") and False, timeout=20)
+        connection.close()
 
 
 def test_what_a_client_keeps_for_too_long_has_failed_and_what_it_has_beside_that_has_not(

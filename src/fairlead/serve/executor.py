@@ -121,9 +121,11 @@ class Executor:
     def _renew(self, call: Renew) -> tuple[list[int], bool]:
         """Work first: whatever becomes of subscriptions, it is kept."""
         lost: list[int] = []
-        if call.held:
+        if every := [held for found in call.held.values() for held in found]:
             with self._store.transaction() as tx:
-                lost = tx.renew(call.held, self._lease)
+                lost = tx.renew(every, self._lease)
+            for queue, found in call.held.items():
+                self._limited(queue, found)
         self._temporaries.renew()
         return lost, self._subscriptions.renew()
 
@@ -134,7 +136,7 @@ class Executor:
         return self._limited(call.queue, [work.held for work in works])
 
     def _limited(self, queue: str, found: list[Held]) -> list[Held]:
-        """What was taken, with how long its messages may be held."""
+        """What is held, with how long its messages may be."""
         if found:
             until, most = self._most.get(queue, (0.0, None))
             if time.monotonic() >= until:

@@ -140,7 +140,8 @@ class Renew(Struct, eq=False):
     The result: the tokens of what is lost, and whether all clients that have left are let go.
     """
 
-    held: list[Held]
+    held: dict[str, list[Held]]
+    """By queue."""
 
 
 class Resolve(Struct, eq=False):

@@ -58,6 +58,8 @@ from fairlead.serve.wire.records import (
 )
 from fairlead.store.queues.taking import Held
 
+RENEW: Final = 15.0
+"""Seconds: so often the store is asked at least how long work may be held; it is kept by that."""
 MOST_CREDIT: Final = 2**31 - 1
 
 
@@ -169,13 +171,11 @@ class Node(Links):
             self._end_too_long(peer)
         self._units.tick(now)
         if now >= self._renew_at and not self._renewing:
-            self._renew_at = now + self._lease / 4
-            held = [
-                each.held
-                for desk in self._desks.values()
-                for each in desk.holdings
-                if not each.lost
-            ]
+            self._renew_at = now + min(self._lease / 4, RENEW)
+            held: dict[str, list[Held]] = {}
+            for desk in self._desks.values():
+                found = [each.held for each in desk.holdings if not each.lost]
+                held.setdefault(desk.queue, []).extend(found)
             self._renewing = True
             self._calls.append(Renew(held))
         return now + (LOOK if self._awaiting else RETRY)
