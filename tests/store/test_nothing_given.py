@@ -95,6 +95,8 @@ def test_a_failure_of_a_task_has_the_delay_that_its_queue_says(url: str, tmp_pat
         ("", "given: found NULL"),
         (", 'rejected'", "given: found NULL"),
         (", 'rejected', given => '{}'", "work on group 'a': found nothing of it given"),
+        (", given => '{}'", "work on group 'a': found nothing of it given"),
+        (", given => ARRAY[NULL]::bigint[]", "given: found NULL"),
         (", given => ARRAY[%(other)s]", "a message of another group"),
     ],
 )
@@ -121,3 +123,24 @@ def test_sql_takes_from_a_queue_that_there_is() -> None:
         for name in ("typo", None):
             with pytest.raises(psycopg.DatabaseError, match="allowed: one that there is"):
                 connection.execute("SELECT * FROM fairlead.take(%s)", (name,))
+
+
+@pytest.mark.parametrize("found", [5, "m-1", b"x", object()])
+def test_what_is_no_message_is_not_rejected(found: Any, url: str) -> None:
+    async def story() -> None:
+        async with await AsyncStore.open(url) as store:
+            work = await store.take("q")
+            assert work is not None
+            assert [each.body async for each in work] == [1]
+            with pytest.raises(MessageError, match="allowed: one that this work has given"):
+                await work.reject("why", found)
+
+    with Store.open(url) as store:
+        store.send("q", 1)
+        work = store.take("q")
+        assert work is not None
+        next(work)
+        with pytest.raises(MessageError, match="allowed: one that this work has given"):
+            work.reject("why", found)
+        work.release()
+    asyncio.run(story())

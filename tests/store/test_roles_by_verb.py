@@ -324,7 +324,7 @@ SQL: Final[dict[str, tuple[str, str]]] = {
     ),
     "settle": (
         "worker",
-        f"SELECT fairlead.settle(({TAKEN}), given => '{{}}')",
+        f"SELECT fairlead.settle(({TAKEN}), 'released')",
     ),
     "begin_dialog": ("sender", f"SELECT {BEGUN}"),
     "send_on": ("sender", f"SELECT fairlead.send_on({BEGUN}, 'Order', '1'::jsonb)"),

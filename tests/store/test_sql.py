@@ -1,6 +1,7 @@
 """The SQL that the documentation shows gives what the documentation shows, on a real PostgreSQL."""
 
 import os
+import re
 import shutil
 import site
 import subprocess
@@ -258,3 +259,30 @@ def test_sql_says_whom_a_raise_would_delay_as_python_does(ageing: int) -> None:
                 found = [name for (name,) in connection.execute(asked, [group, priority])]
                 assert said is not None
                 assert found == [each.group for each in said.later]
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        ("send('q', 'x', expires => '0')", "expires: found 00:00:00, allowed: a time after"),
+        (
+            "send('q', 'x', delay => '2 s', expires => '2 s')",
+            "expires: found 00:00:02, allowed: a time after the message arrives",
+        ),
+        ("send('q', 'x', \"group\" => E'a\\nlevel=error')", "group, id, type and tenant: found"),
+        ("send('q', 'x', id => U&'\\202Egnp')", "group, id, type and tenant: found"),
+        ("send('q', 'x', type => U&'a\\2028b')", "group, id, type and tenant: found"),
+        ("send('q', 'x', tenant => U&'\\00A0')", "group, id, type and tenant: found"),
+        ("send(E'a\\tb', 'x')", "queue: found no name"),
+        ("send(U&'\\FEFFq', 'x')", "queue: found no name"),
+    ],
+)
+def test_sql_refuses_of_a_message_what_the_library_refuses(call: str, why: str) -> None:
+    """Names in which a terminal would see lines of their own, and ends before the beginning."""
+    with psycopg.connect(made_url("postgresql"), autocommit=True) as connection:
+        with pytest.raises(psycopg.DatabaseError, match=re.escape(why)) as refused:
+            connection.execute(f"SELECT fairlead.{call}".encode())
+        assert refused.value.sqlstate == "FL001"
+        name = "Bücher / \u4e66, e\u0301 \U0001f600"
+        sent = "SELECT fairlead.send(%s, 'x', \"group\" => %s, expires => '1 s', delay => '1 ms')"
+        connection.execute(sent, (name, name))

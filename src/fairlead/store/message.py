@@ -6,6 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from fairlead.balance.objects import repr_of
+from fairlead.errors import MessageError
 from fairlead.store.conversation import Conversation
 from fairlead.store.queues.received import Received
 
@@ -54,3 +56,9 @@ def message_of(received: Received, conversation: Conversation | None = None) -> 
         received.redelivered,
         conversation,
     )
+
+
+def not_given(found: object) -> MessageError:
+    """That something is no message which a piece of work has given."""
+    shown = repr(found.id) if isinstance(found, GivenMessage) else repr_of(found)
+    return MessageError(f"message: found {shown}, allowed: one that this work has given")

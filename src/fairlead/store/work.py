@@ -15,7 +15,7 @@ from fairlead.order.queue import Work, nothing_given
 from fairlead.store.arguments import duration, reason_of, whole
 from fairlead.store.conversation import Conversation, DialogSession
 from fairlead.store.database.port import Database
-from fairlead.store.message import Message, message_of
+from fairlead.store.message import Message, message_of, not_given
 from fairlead.store.queues.failing import ERROR
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settlement import ACCEPTED, REJECTED, RELEASE, Given, Settlement
@@ -222,9 +222,7 @@ class HeldWork(Work):
         if message is not None:
             self.check_open()
             if message not in self._given:
-                raise MessageError(
-                    f"message: found {message.id!r}, allowed: one that this work has given"
-                )
+                raise not_given(message)
             self._dead[message.number] = reason_of(reason)
             return [message]
         self._settle(REJECTED, reason=reason)

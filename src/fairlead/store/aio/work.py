@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from fairlead.errors import MessageError, StoreError
 from fairlead.store.aio.acting import Acting
 from fairlead.store.aio.conversation import AsyncConversation
-from fairlead.store.message import GivenMessage, Message
+from fairlead.store.message import GivenMessage, Message, not_given
 from fairlead.store.work import HeldWork
 
 if TYPE_CHECKING:
@@ -176,11 +176,9 @@ class AsyncWork:
         )
 
     def _plain_message(self, message: AsyncMessage) -> Message:
-        found = self._given.get(message.number)
+        found = self._given.get(getattr(message, "number", 0))
         if found is None:
-            raise MessageError(
-                f"message: found {message.id!r}, allowed: one that this work has given"
-            )
+            raise not_given(message)
         return found
 
     def __repr__(self) -> str:

@@ -223,7 +223,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_destination, o_address, o_turn, o_key
   FROM fairlead._publish(cluster, 1, convert_to(body, 'UTF8'), "group", priority, id, type, tenant,
     cost, fairlead._now() + fairlead._micros('delay', delay),
-    fairlead._now() + fairlead._micros('expires', expires),
+    fairlead._now() + fairlead._expiry(delay, expires),
     fairlead._said("group", type), fairlead._actor(), true)
 $$;
 
@@ -236,7 +236,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_destination, o_address, o_turn, o_key
   FROM fairlead._publish(cluster, 2, convert_to(body::text, 'UTF8'), "group", priority, id, type, tenant,
     cost, fairlead._now() + fairlead._micros('delay', delay),
-    fairlead._now() + fairlead._micros('expires', expires),
+    fairlead._now() + fairlead._expiry(delay, expires),
     fairlead._said("group", type), fairlead._actor(), true)
 $$;
 
@@ -249,6 +249,6 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_destination, o_address, o_turn, o_key
   FROM fairlead._publish(cluster, 0, body, "group", priority, id, type, tenant,
     cost, fairlead._now() + fairlead._micros('delay', delay),
-    fairlead._now() + fairlead._micros('expires', expires),
+    fairlead._now() + fairlead._expiry(delay, expires),
     fairlead._said("group", type), fairlead._actor(), true)
 $$;

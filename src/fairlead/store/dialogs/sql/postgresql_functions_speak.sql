@@ -36,7 +36,7 @@ BEGIN
   ELSIF p_group ~ '^d-\d+/[it]$' THEN
     PERFORM fairlead._refuse(format('group: found %L, which is a dialog''s own, allowed: another name, '
       'or related and the conversation', p_group));
-  ELSIF length(p_group) > 500 OR p_group ~ '[[:cntrl:]]' THEN
+  ELSIF fairlead._is_name(p_group) IS FALSE THEN
     PERFORM fairlead._refuse('group: found more than 500 characters, or some that are not printable, '
       'allowed: a name');
   END IF;

@@ -59,6 +59,16 @@ BEGIN
   RETURN (extract(epoch FROM p_value) * 1000000)::bigint;
 END $$;
 
+-- After how long a message is not wanted any more, in microseconds: after it has arrived. NULL: never.
+CREATE OR REPLACE FUNCTION fairlead._expiry(p_delay interval, p_expires interval) RETURNS bigint
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF p_expires >= '0' AND p_expires <= coalesce(p_delay, '0') THEN
+    PERFORM fairlead._refuse(format('expires: found %s, allowed: a time after the message arrives', p_expires));
+  END IF;
+  RETURN fairlead._micros('expires', p_expires);
+END $$;
+
 -- The lane of a group: the places of the limits that are for its name (`limiting.py`). NULL: no limits.
 CREATE OR REPLACE FUNCTION fairlead._lane(p_limits text, p_group text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -151,6 +161,14 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT has_function_privilege(session_user, 'fairlead._run_stopping(bigint, bigint)', 'EXECUTE')
 $$;
 
+-- Whether a text can be a name: short, and without what a terminal or a log would take for something else, as
+-- the library has it. (What Unicode has not assigned yet, only the library knows.)
+CREATE OR REPLACE FUNCTION fairlead._is_name(p_found text) RETURNS boolean
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT length(p_found) <= 500 AND p_found !~ ('[\x01-\x1f\x7f-\xa0\xad\u0600-\u0605\u061c\u06dd\u070f\u1680'
+    '\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ue000-\uf8ff\ufeff\ufff0-\uffff\U000e0000-\U0010ffff]')
+$$;
+
 -- A queue as it is set; it is created with the defaults if it is not there.
 CREATE OR REPLACE FUNCTION fairlead._queue(p_name text, p_create boolean)
 RETURNS fairlead.queues LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -162,9 +180,9 @@ BEGIN
     PERFORM fairlead._refuse(format('permission denied for queue %L, in which servers keep what is their own',
       p_name), '42501');
   ELSIF q.id IS NULL AND p_create THEN
-    IF coalesce(p_name, '') = '' OR length(p_name) > 500 THEN
-      PERFORM fairlead._refuse('queue: found no name, or one of more than 500 characters, '
-        'allowed: a name');
+    IF coalesce(p_name, '') = '' OR NOT fairlead._is_name(p_name) THEN
+      PERFORM fairlead._refuse('queue: found no name, one of more than 500 characters, or one with some that '
+        'are not printable, allowed: a name');
     END IF;
     INSERT INTO fairlead.queues (name, remembered, max_failures)
       VALUES (p_name, 604800000000, CASE WHEN NOT starts_with(p_name, 'fairlead:') THEN 5 END)

@@ -101,9 +101,10 @@ BEGIN
   ELSIF p_expires < 0 OR greatest(p_due, p_expires) > 4000000000000000000 THEN
     PERFORM fairlead._refuse('due and expires: found a time that is not of this calendar, allowed: microseconds '
       'since 1970, to 4000000000000000000');
-  ELSIF greatest(length(p_group), length(p_id), length(p_type), length(p_tenant)) > 500 THEN
-    PERFORM fairlead._refuse('group, id, type and tenant: found more than 500 characters, '
-      'allowed: at most 500');
+  ELSIF NOT (fairlead._is_name(p_group) IS NOT FALSE AND fairlead._is_name(p_id) IS NOT FALSE
+      AND fairlead._is_name(p_type) IS NOT FALSE AND fairlead._is_name(p_tenant) IS NOT FALSE) THEN
+    PERFORM fairlead._refuse('group, id, type and tenant: found more than 500 characters, or some that are not '
+      'printable, allowed: at most 500, and printable');
   END IF;
   FOR weight IN SELECT value::numeric FROM jsonb_each_text(q.weights::jsonb) LOOP
     unit := lcm(unit, weight);
@@ -178,7 +179,7 @@ CREATE OR REPLACE FUNCTION fairlead.send(
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 1, convert_to(body, 'UTF8'), "group", priority, id, type, tenant,
     cost, fairlead._now() + fairlead._micros('delay', delay),
-    fairlead._now() + fairlead._micros('expires', expires), fairlead._actor())
+    fairlead._now() + fairlead._expiry(delay, expires), fairlead._actor())
 $$;
 
 CREATE OR REPLACE FUNCTION fairlead.send(
@@ -188,7 +189,7 @@ CREATE OR REPLACE FUNCTION fairlead.send(
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 2, convert_to(body::text, 'UTF8'), "group", priority, id, type,
     tenant, cost, fairlead._now() + fairlead._micros('delay', delay),
-    fairlead._now() + fairlead._micros('expires', expires), fairlead._actor())
+    fairlead._now() + fairlead._expiry(delay, expires), fairlead._actor())
 $$;
 
 CREATE OR REPLACE FUNCTION fairlead.send(
@@ -198,7 +199,7 @@ CREATE OR REPLACE FUNCTION fairlead.send(
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._send(queue, 0, body, "group", priority, id, type, tenant, cost,
     fairlead._now() + fairlead._micros('delay', delay),
-    fairlead._now() + fairlead._micros('expires', expires), fairlead._actor())
+    fairlead._now() + fairlead._expiry(delay, expires), fairlead._actor())
 $$;
 
 -- Raise a group; whether it was raised. It waits for no reader; a group that is there is kept from ending.

@@ -19,7 +19,8 @@ BEGIN
       OR e.expires < 0 OR greatest(e.due, e.expires) > 4000000000000000000
       OR e.body IS NULL OR octet_length(e.body) > fairlead._max_body(e.format)
       OR NOT fairlead._is_readable(e.format, e.body) OR e.format & 4 > 0 AND NOT fairlead._takes()
-      OR greatest(length(e.group_name), length(e.key), length(e.type), length(e.tenant)) > 500
+      OR fairlead._is_name(e.group_name) IS FALSE OR fairlead._is_name(e.key) IS FALSE
+      OR fairlead._is_name(e.type) IS FALSE OR fairlead._is_name(e.tenant) IS FALSE
     ORDER BY e.conversation LIMIT 1;
   IF FOUND THEN
     PERFORM fairlead._refuse(CASE WHEN wrong.cost BETWEEN 1 AND div(4611686018427387904, unit)

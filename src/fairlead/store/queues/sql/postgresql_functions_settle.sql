@@ -241,9 +241,11 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v_other bigint;
 BEGIN
-  IF p_outcome = 'rejected' AND p_given = '{}' THEN
+  IF p_outcome <> 'released' AND p_given = '{}' THEN
     PERFORM fairlead._refuse(format('work on group %L: found nothing of it given, allowed: the '
-      'numbers of the messages that cannot be done', coalesce(g.name, '')));
+      'numbers of the messages that are done, or cannot be done', coalesce(g.name, '')));
+  ELSIF array_position(p_given, NULL) IS NOT NULL THEN
+    PERFORM fairlead._refuse('given: found NULL, allowed: the numbers of messages');
   END IF;
   SELECT m.id INTO v_other FROM fairlead.messages m
     WHERE m.id = ANY (p_given) AND m.group_id <> g.id LIMIT 1;
