@@ -8,6 +8,7 @@ from typing import Any, Final
 from fairlead.serve.codec import Described
 from fairlead.serve.node.conditions import INVALID, NOT_FOUND, NOT_IMPLEMENTED
 from fairlead.serve.selector import SelectorError, selector
+from fairlead.serve.wire.names import CUT
 from fairlead.serve.wire.records import Condition, Link, near
 
 SUBJECT: Final = "subject:"
@@ -39,6 +40,10 @@ DEAD_LETTERS: Final = ("/$DeadLetterQueue", "/$deadletterqueue")
 
 def refusal_of_asked(link: Link) -> Condition | None:
     """What a link asks for that is not done here, if it asks for such a thing."""
+    names = {"link": link.name, "source": link.source.address, "target": link.target.address}
+    for what, name in names.items():
+        if name is not None and "\0" in name:
+            return Condition(INVALID, f"{what}: {CUT}")
     terminus = near(link)
     if terminus.dynamic and TEMPORARY_TOPIC in terminus.capabilities:
         why = f"capability: found {TEMPORARY_TOPIC}, allowed: a temporary queue, or a subject"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from msgspec import structs
+
 from fairlead.serve.codec import Symbol
 from fairlead.serve.wire import records as r
 from fairlead.serve.wire.deliveries import outcome_of
@@ -22,6 +24,7 @@ from fairlead.serve.wire.known import (
     condition_of,
     terminus_of,
 )
+from fairlead.serve.wire.names import Frames
 from fairlead.serve.wire.proton import (
     FFI,
     LIB,
@@ -59,6 +62,7 @@ class Engine:
         self._said = said
         self._quiet = True
         self._settings = settings
+        self._frames = Frames(settings.max_frame)
         self._events: list[r.Event] = []
         self._links: dict[int, Known] = {}
         """Address of the engine's link → it."""
@@ -147,6 +151,7 @@ class Engine:
             if found <= 0:
                 break
             at += found
+            self._frames.feed(chunk if found == len(chunk) else chunk[:found])
             if found < len(chunk):
                 data, at = data[at:], 0
             self._look()
@@ -239,6 +244,8 @@ class Engine:
 
     def _unkept(self) -> str | None:
         """What the peer asks of the connection and cannot have, if so."""
+        if self._frames.opening is not None:
+            return self._frames.opening
         idle = LIB.pn_transport_get_remote_idle_timeout(self._transport)
         if 0 < idle < LEAST_IDLE:
             return f"idle-time-out: found {idle}, allowed: at least {LEAST_IDLE} milliseconds"
@@ -285,12 +292,22 @@ class Engine:
         self._next += 1
         sends = bool(LIB.pn_link_is_sender(pointer))
         properties = value_of(LIB.pn_link_remote_properties(pointer))
+        source = terminus_of(LIB.pn_link_remote_source(pointer))
+        target = terminus_of(LIB.pn_link_remote_target(pointer))
+        name = text(LIB.pn_link_name(pointer))
+        cut = self._frames.attached(name, receives=sends)
+        if cut is not None:  # it is refused by the names that it has
+            name = cut.link
+            source, target = (
+                structs.replace(end, address=address)
+                for end, address in ((source, cut.source), (target, cut.target))
+            )
         link = r.Link(
             number=self._next,
-            name=text(LIB.pn_link_name(pointer)),
+            name=name,
             sends=sends,
-            source=terminus_of(LIB.pn_link_remote_source(pointer)),
-            target=terminus_of(LIB.pn_link_remote_target(pointer)),
+            source=source,
+            target=target,
             properties=properties if isinstance(properties, dict) else {},
             settled=LIB.pn_link_remote_snd_settle_mode(pointer) == LIB.PN_SND_SETTLED,
             session=address(LIB.pn_link_session(pointer)),
