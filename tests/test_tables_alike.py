@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fairlead.cli.app import run
+from fairlead.pipeline.intake.csv_lines import line_too_long
 
 CLUSTER = 'policy = "weighted"\n[[destination]]\nname = "a"\n[[destination]]\nname = "b"\n'
 ROWS = 8
@@ -299,7 +300,7 @@ def test_a_quote_that_is_never_closed_is_one_line_on_spark(
 ) -> None:
     Path("t.csv").write_text('id,time,x\na,1,u\nb,1,"open\n' + "c,2,v\n" * 300_000)
     line = outcome(capsys, "t.csv", "spark", *LINED)
-    assert line.endswith(f"/t.csv: {LONG}")
+    assert line.endswith(f"/t.csv: {LONG}, in line 3")
 
 
 def test_a_cell_that_is_just_short_enough_is_read(capsys: pytest.CaptureFixture[str]) -> None:
@@ -342,3 +343,17 @@ def test_blanks_after_a_quote_are_no_part_of_a_cell(capsys: pytest.CaptureFixtur
     Path("blanks.csv").write_text(ODD["blanks.csv"][0])
     _, lines = outcome(capsys, "blanks.csv", "memory", to="csv")["decisions"]
     assert lines[0].startswith("a,1,u,")
+
+
+def test_the_line_of_a_cell_that_is_too_long_is_where_it_begins(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    long = "u" * 1_000_001
+    for ending in ("\n", "\r\n", "\r"):
+        for more in ((), LINED):
+            text = f'id,time,x\na,1,u\nb,2,"v"\nc,3,"{long}"\n'.replace("\n", ending)
+            Path("t.csv").write_bytes(text.encode())
+            line = outcome(capsys, "t.csv", "memory", *more)
+            assert line == f"fairlead: t.csv: {LONG}, in line 4"
+            assert line_too_long(text) == 4
+    assert line_too_long("id,time\na,1\n") is None

@@ -41,6 +41,14 @@ def folder(**columns: Any) -> Callable[[str], object]:
     return write
 
 
+AFTER = (
+    'found text after an object on its line: \'{"id": "a", "time": 1}{"id": "b", "time": 2}\', '
+    "allowed: one object of JSON on each line"
+)
+AFTER_IN = (
+    "fairlead: {}: found text after an object on its line: '{}', allowed: one object of JSON on "
+    "each line"
+)
 IDS = ("a", "b")
 READ: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "ids.parquet": (
@@ -75,6 +83,28 @@ READ: dict[str, tuple[Callable[[str], object], list[str]]] = {
         ),
         ["a", "b"],
     ),
+    "infinite.jsonl": (
+        text('{"id": "a", "time": 1, "x": -INF}\n{"id": "b", "time": 2, "x": +Infinity}\n'),
+        ["a", "b"],
+    ),
+    "marked.jsonl": (
+        text('\ufeff{"id": "a", "time": 1}\n[]\n\ufeff{"id": "b", "time": 2}\n'),
+        ["a", "b"],
+    ),
+    "mac.jsonl": (text('{"id": "a", "time": 1}\r{"id": "b", "time": 2}\r'), ["a", "b"]),
+    "differences.parquet": (
+        lambda name: pq.write_table(
+            pa.table({"id": IDS, "time": [1, 2]}),
+            name,
+            use_dictionary=False,
+            column_encoding={"id": "DELTA_BYTE_ARRAY"},
+        ),
+        ["a", "b"],
+    ),
+    "period.parquet": (
+        FRAME.assign(time=[1, 2], p=pd.period_range("2026-01", periods=2, freq="M")).to_parquet,
+        ["a", "b"],
+    ),
     "mac.csv": (text("id,time\ra,1\rb,2\r"), ["a", "b"]),
     "days": (folder(id=IDS, time=[1, 2], day=[20260302, 20260303]), ["a", "b"]),
     "names": (folder(id=IDS, time=[1, 2], day=["mon day", None]), ["a", "b"]),
@@ -85,6 +115,31 @@ REFUSED = {
     "twice.jsonl": (
         text('{"id": "a", "time": 1, "id": "b"}\n'),
         "column 'id': found twice in a line, allowed: once",
+    ),
+    "after.jsonl": (text('{"id": "a", "time": 1}{"id": "b", "time": 2}\n'), AFTER),
+    "alike.csv": (
+        text("id,time,X,x\na,1,2,3\n"),
+        "column 'X': found 2 times in the header, allowed: once (upper and lower case are alike)",
+    ),
+    "open.csv": (
+        text('id,"time,x\na,1,u\n'),
+        (
+            "header: found a quote that is never closed, allowed: names without, or with one at "
+            "both ends"
+        ),
+    ),
+    "alike.parquet": (
+        lambda name: pq.write_table(
+            pa.Table.from_arrays([pa.array([1])] * 3, names=["id", "time", "time"]), name
+        ),
+        "column 'time': found 2 times, allowed: once (upper and lower case are alike)",
+    ),
+    "uuid.parquet": (
+        parquet(id=pa.array([bytes(16)], pa.uuid()), time=[1]),
+        (
+            "id: found extension<arrow.uuid>, allowed: texts, numbers, dates and timestamps; cast "
+            "it, or --drop id"
+        ),
     ),
     "deep.jsonl": (
         text('{"id": "a", "time": ' + "[" * 100_000 + "]" * 100_000 + "}\n"),
@@ -173,7 +228,8 @@ def test_what_has_no_meaning_is_refused_before_an_engine_starts(
 ) -> None:
     write, line = REFUSED[name]
     write(name)
-    for engine in ("memory", "spark"):
+    # What stands behind objects Spark itself has to look for.
+    for engine in ("memory", "spark")[: 1 if line == AFTER else 2]:
         given = ["dispatch", name, "-c", "pool.toml", "-o", "out", "--no-report"]
         assert run([*given, "--engine", engine]) == 2
         assert capsys.readouterr().err == f"fairlead: {name}: {line}\n"
@@ -263,3 +319,39 @@ def test_what_never_ends_is_no_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert line == "fairlead: nosuch: no such file or folder"
     Path("dots.toml").write_text("a" + ".a" * 20_000 + " = 1\n")
     assert "dots.toml: " in refused(capsys, "check", "dots.toml")
+
+
+@pytest.mark.parametrize(
+    "tail", ["]", "}", ",", " tail", " null", " // b", '{"id": "b"}', ',{"id": "b", "x": [1]}']
+)
+@pytest.mark.parametrize("before", ["", '{"id": "}{", "time": 0, "x": "] [1}"}\n'])
+def test_what_stands_behind_an_object_is_not_lost(
+    before: str, tail: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = f'{{"id": "a", "time": 1}}{tail}'
+    Path("t.jsonl").write_text(f"{before}{line}\n")
+    given = ["-c", "pool.toml", "-o", "out", "--no-report", "--engine", "memory"]
+    found = refused(capsys, "dispatch", "t.jsonl", *given)
+    assert found == AFTER_IN.format("t.jsonl", line)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("tail", ["]", ",", " tail", '{"id": "b"}', ',{"id": "b", "x": [1]}'])
+def test_what_stands_behind_an_object_is_not_lost_on_spark(
+    tail: str, spark: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = f'{{"id": "a", "time": 1}}{tail}'
+    Path("t.jsonl").write_text(f'{{"id": "}}{{", "time": 0, "x": "] [1}}"}}\n{line}\n')
+    found = refused(capsys, "dispatch", "t.jsonl", "-c", "pool.toml", "-o", "out", "--no-report")
+    assert found == AFTER_IN.format("t.jsonl", line)
+
+
+def test_bytes_that_are_no_text_are_rejected_with_their_row() -> None:
+    Path("t.jsonl").write_bytes(b'{"id": "a\xff", "time": 1}\n{"id": "\xef\xbf\xbd", "time": 2}\n')
+    pq.write_table(pa.table({"id": [b"\xff\xfe", b"b"], "time": [1, 2]}), "t.parquet")
+    assert [row["id"] for row in dispatched("t.jsonl", "memory")] == ["\ufffd"]
+    assert len(dispatched("t.parquet", "memory")) == 1
+    (rejected,) = Path("memory", "rejected").glob("*.json")
+    line = json.loads(rejected.read_text())["reason"]
+    assert line == "id: found '\ufffd\ufffd', allowed: text in UTF-8"

@@ -20,9 +20,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from fairlead.errors import UserError
-from fairlead.memory import csv_lines
 from fairlead.memory.fits import OTHERWISE, available, too_large
 from fairlead.pipeline.constants import LONGEST_SHOWN, NO_CHARACTER, ROW_DIGITS
+from fairlead.pipeline.intake import csv_lines
 from fairlead.pipeline.intake.arrow_types import as_spark_has, refuse_unknown, schema_of, stored
 from fairlead.pipeline.intake.files import (
     COMPRESSIONS,
@@ -37,6 +37,7 @@ from fairlead.pipeline.intake.files import (
     files_in,
     key_twice,
     names_in,
+    text_after,
     too_deep,
 )
 from fairlead.pipeline.paths import local
@@ -50,6 +51,9 @@ BOTH_READ: Final = "allowed: either, throughout"
 WHOLE: Final = re.compile(r"-?\d{1,19}")
 OF_OTHER_TYPES: Final = re.compile(r"\d{4}-\d\d?(-.*)?|[+-]?\d*\.\d*([eEdD].*)?|\d+[eEdDfF]\d*")
 """A value of a folder's name that Spark takes for a date, a time, or a number that is not whole."""
+BOM: Final = "\ufeff"
+INFINITE: Final = re.compile(r'("(?:[^"\\]|\\.)*+")|(:\s*)([-+]INF|\+Infinity)(?=\s*[,}])')
+"""Texts, and the numbers that Spark's reader of JSON has besides those of Python's."""
 ODD_QUOTE: Final = rb'[^%b"\n\r]"[^%b"\n\r]'
 """A quote in the middle of a cell, about which readers of CSV differ."""
 
@@ -228,7 +232,7 @@ def _csv(file: Path, kind: Kind, names: list[str], _drop: Collection[str]) -> Fo
         raise UserError(f"{file}: {TOO_LONG}, in line {error.line:,}") from None
     cells, raw = csv_lines.table(every, len(names))
     reasons = [None if row is None else _cut_row(row) for row in raw]
-    if kind.encoding == UTF8 and not _is_utf8(data):
+    if kind.encoding == UTF8 and not is_utf8(data):
         reasons = [
             reason or _other_bytes(names, values)
             for reason, values in zip(reasons, zip(*cells, strict=True), strict=True)
@@ -242,7 +246,7 @@ def _regular(data: bytes, separator: str, names: list[str], *, multi_line: bool)
     mark = re.escape(separator.encode())
     odd = b'"' in data and re.search(ODD_QUOTE % (mark, mark), data) is not None
     odd = odd or (multi_line and b"\r" in data)  # then it is no end of a row
-    if odd or len(names) == 1 or not _is_utf8(data):
+    if odd or len(names) == 1 or not is_utf8(data):
         return None
     parse = pa.csv.ParseOptions(delimiter=separator, newlines_in_values=multi_line)
     convert = pa.csv.ConvertOptions(
@@ -268,7 +272,8 @@ def _regular(data: bytes, separator: str, names: list[str], *, multi_line: bool)
     return table
 
 
-def _is_utf8(data: bytes) -> bool:
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are a text."""
     try:
         codecs.decode(data, "utf-8")
     except UnicodeDecodeError:
@@ -299,13 +304,13 @@ def _found(name: str, found: str, allowed: str) -> str:
 def _json(file: Path, kind: Kind, _names: list[str], drop: Collection[str]) -> Found:
     if kind.options.get("multiLine", "false").lower() == "true":
         raise UserError(f"{file}: --read-option multiLine: {SPARK_READS}: one object a line")
-    lines = [line for line in _text(_bytes(file), kind).split("\n") if line.strip()]
-    found = [_objects(line, file) for line in lines]
+    lines = _lines_of(_bytes(file), kind)
+    found = [[None] if line.garbled else _objects(line.text, file) for line in lines]
     rows = [row for each in found for row in each]
     lines = [line for line, each in zip(lines, found, strict=True) for _ in each]
     allowed = f"allowed: an object of JSON on one line, in UTF-8; {ONE_LINE}"
     reasons = [
-        _found("row", line.removesuffix("\r"), allowed) if row is None else None
+        _found("row", line.text.removesuffix("\r"), allowed) if row is None else None
         for line, row in zip(lines, rows, strict=True)
     ]
     # Spark orders the columns that it finds in JSON by their names.
@@ -322,33 +327,60 @@ def _json(file: Path, kind: Kind, _names: list[str], drop: Collection[str]) -> F
     return Found(table, reasons if None in rows else None)
 
 
+class _Line(NamedTuple):
+    """A line of JSON."""
+
+    text: str
+    garbled: bool = False
+    """Whether it has bytes that are no text."""
+
+
+def _lines_of(data: bytes, kind: Kind) -> list[_Line]:
+    """The lines in which something stands. Each may begin with a byte order mark, as for Spark."""
+    if kind.encoding == UTF8 and not is_utf8(data):
+        pieces = re.split(rb"\r\n|\n|\r", data)
+        every = [_Line(_text(each, kind), not is_utf8(each)) for each in pieces]
+    else:
+        # In another encoding Spark is told what ends a line.
+        ends = r"\r\n|\n|\r" if kind.encoding == UTF8 else r"\n"
+        every = [_Line(each.removeprefix(BOM)) for each in re.split(ends, _text(data, kind))]
+    return [each for each in every if each.text.strip()]
+
+
 def _objects(line: str, file: Path) -> list[dict[str, Any] | None]:
     """The object of a line, or those of its list, their numbers as they are written; None: none.
 
-    Raises UserError for a key twice.
+    Raises UserError for a key twice, and for what stands behind an object.
     """
     try:
-        found: object = json.loads(
-            line,
-            parse_float=_Word,
-            parse_int=_Word,
-            parse_constant=_Word,
-            object_pairs_hook=each_key_once,
-        )
+        found, end = JSON.raw_decode(line, len(line) - len(line.lstrip()))
     except KeyError as error:
         raise key_twice(file, error) from None
     except RecursionError:
         raise too_deep(file) from None
     except ValueError:
+        other = INFINITE.sub(lambda part: part[1] or f'{part[2]}"{part[3]}"', line)
+        return [None] if other == line else _objects(other, file)
+    every: list[Any] = found if isinstance(found, list) else [found]
+    if not all(isinstance(each, dict) for each in every):
         return [None]
-    every: list[Any] = found if isinstance(found, list) and found else [found]
-    return every if all(isinstance(each, dict) for each in every) else [None]
+    if line[end:].strip():
+        raise text_after(file, line)
+    return every
 
 
 class _Word(str):
     """A number as it is written."""
 
     __slots__ = ()
+
+
+JSON: Final = json.JSONDecoder(
+    parse_float=_Word,
+    parse_int=_Word,
+    parse_constant=_Word,
+    object_pairs_hook=each_key_once,
+)
 
 
 def _plain(file: Path, name: str, value: object) -> str | None:
@@ -368,6 +400,7 @@ def _parquet(file: Path, _kind: Kind, _names: list[str], drop: Collection[str]) 
     try:
         every = pq.read_schema(file).names
         texts = [f.name for f in pq.read_schema(file) if _is_text(f.type) and f.name not in drop]
+        texts = [name for name in texts if name not in _by_differences(file)]
         coded = pq.ParquetFile(file, read_dictionary=texts, coerce_int96_timestamp_unit="us")
         table = coded.read([name for name in every if name not in drop])
         _check_room(table, file)
@@ -378,6 +411,18 @@ def _parquet(file: Path, _kind: Kind, _names: list[str], drop: Collection[str]) 
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{file}: not a table of format parquet: {error}") from None
     return Found(_known(table, file, drop), None)
+
+
+def _by_differences(file: Path) -> set[str]:
+    """The columns whose texts stand as what differs from those before, so without a dictionary."""
+    found = pq.read_metadata(file)
+    groups = [found.row_group(place) for place in range(found.num_row_groups)]
+    columns = [group.column(place) for group in groups for place in range(group.num_columns)]
+    return {
+        column.path_in_schema
+        for column in columns
+        if any(each.startswith("DELTA") for each in column.encodings)
+    }
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -424,7 +469,7 @@ def _lines(file: Path, kind: Kind, _names: list[str], _drop: Collection[str]) ->
     lines = re.split(r"\r\n|\n|\r", _text(data, kind))
     lines = lines[:-1] if lines and not lines[-1] else lines
     table = pa.table({"value": pa.array(lines, pa.string())})
-    if kind.encoding != UTF8 or _is_utf8(data):
+    if kind.encoding != UTF8 or is_utf8(data):
         return Found(table, None)
     return Found(table, [_other_bytes(["value"], (line,)) for line in lines])
 

@@ -24,7 +24,7 @@ from fairlead.compiled.order import Bools
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.memory import numbers
-from fairlead.memory.files import Found
+from fairlead.memory.files import Found, is_utf8
 from fairlead.memory.numbers import Numbers, is_number, is_text
 from fairlead.memory.values import DOUBLE, cast, to_text
 from fairlead.pipeline.constants import LONGEST_SHOWN, MADE_BY, WAYS
@@ -88,6 +88,10 @@ def validate(found: Found, *plans: Plan, worked: bool = False) -> Rows:
         if why is not None:
             rows.reasons[row], good[row] = why, False
     rows.reject(~said(table, "id"), lambda _: "id: found nothing, allowed: a text")
+    relevant = set().union(*(plan.relevant_attributes for plan in plans))
+    for name in sorted({"id", "cluster", "group", "tenant", *relevant} & {*table.column_names}):
+        if (bad := _no_utf8(column(table, name))) is not None:
+            _reject(rows, bad, name, "text in UTF-8")
     _check_units(rows, time)
     _reject(rows, ~time.known, "time", TIMES)
     if "position" in table.column_names:
@@ -98,7 +102,7 @@ def validate(found: Found, *plans: Plan, worked: bool = False) -> Rows:
         _check_service(rows, [ALL_WORK] if worked else [*map(served, plans)])
     if worked:
         _check_order(rows)
-    _check_words(rows, set().union(*(plan.relevant_attributes for plan in plans)))
+    _check_words(rows, relevant)
     return rows
 
 
@@ -160,6 +164,13 @@ def _reject(rows: Rows, bad: Bools, name: str, allowed: str) -> None:
         return
     words = text(rows.table, name)
     rows.reject(bad, lambda row: f"{name}: found {_shown(words[row].as_py())}, allowed: {allowed}")
+
+
+def _no_utf8(values: pa.Array) -> Bools | None:
+    """Which bytes are no text, where they should be; None: none could be."""
+    if not pa.types.is_binary(values.type):
+        return None
+    return np.array([not is_utf8(each or b"") for each in values.to_pylist()], np.bool_)
 
 
 def _shown(word: str) -> str:

@@ -36,6 +36,8 @@ def as_spark_has(kind: pa.DataType) -> pa.DataType | None:
     """The type that Spark gives a column of a file; None: it reads no such column."""
     if pa.types.is_dictionary(kind):
         return as_spark_has(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return None if kind == pa.uuid() else as_spark_has(kind.storage_type)
     if pa.types.is_fixed_size_binary(kind):
         return pa.binary()
     if pa.types.is_decimal(kind):
@@ -63,7 +65,7 @@ def schema_of(path: str, kind: Kind) -> pa.Schema | None:
 
 
 def stored(file: Path) -> pa.Schema:
-    """Of one file, with what Arrow takes for something else: intervals, and times of 96 bits.
+    """Of one file, with what Arrow takes for something else: intervals, UUIDs, times of 96 bits.
 
     Those are moments, whatever Arrow says. Raises ArrowException, OSError.
     """
@@ -73,6 +75,8 @@ def stored(file: Path) -> pa.Schema:
         place = found.get_field_index(column.path)
         if place >= 0 and column.converted_type == "INTERVAL":
             found = found.set(place, pa.field(column.path, pa.month_day_nano_interval()))
+        elif place >= 0 and column.logical_type.type == "UUID":
+            found = found.set(place, pa.field(column.path, pa.uuid()))
         elif place >= 0 and column.physical_type == "INT96":
             found = found.set(place, pa.field(column.path, pa.timestamp("us", "UTC")))
     return found

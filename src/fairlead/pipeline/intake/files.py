@@ -8,13 +8,15 @@ import csv
 import gzip
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
 from fairlead.balance.objects import listed
 from fairlead.compiled.needed import named
-from fairlead.errors import UserError
+from fairlead.errors import MessageError, UserError
+from fairlead.pipeline.constants import LONGEST_SHOWN
 from fairlead.pipeline.intake.read_options import checked
 from fairlead.pipeline.paths import local
 
@@ -54,6 +56,8 @@ TOO_LONG: Final = (
     f"found a cell of more than {LONGEST_CELL:,} characters, allowed: fewer; a quoted text may "
     "never be closed"
 )
+UNCLOSED: Final = "unexpected end of data"
+"""What the standard library says of a quote without its end."""
 LOOKED_AT: Final = 1 << 16
 MAX_JSON: Final = 1 << 22
 """Bytes of a file of JSON whose every line is looked at, because any can have one more name."""
@@ -274,6 +278,8 @@ def _header(file: Path, kind: Kind) -> list[str] | None:
     """The names of a header; none where Spark would make others of it."""
     begin = _first(file)
     cut = len(begin) == LOOKED_AT
+    if b"\n" not in begin:  # lines that end as those of old Macs do
+        begin = begin.replace(b"\r", b"\n")
     if not begin or (cut and b"\n" not in begin):
         return None
     head = begin[: begin.find(b"\n")] if b"\n" in begin.lstrip() else begin
@@ -287,12 +293,8 @@ def _header(file: Path, kind: Kind) -> list[str] | None:
     sep = kind.options.get("sep", ",").replace("\\t", "\t")
     if len(sep) != 1 or "lineSep" in kind.options:
         return None
-    if b"\n" not in begin and not cut:  # lines that end as those of old Macs do
-        begin = begin.replace(b"\r", b"\n")
-    try:
-        line = next(_lines(begin, kind.encoding))
-        (names,) = csv.reader([line], delimiter=sep, strict=True)
-    except (StopIteration, LookupError, csv.Error):
+    names = _cells(file, begin, sep, kind)
+    if names is None:
         return None
     if not all(names):
         place = names.index("") + 1
@@ -300,8 +302,39 @@ def _header(file: Path, kind: Kind) -> list[str] | None:
             f"{file}: header: found no name for column {place} of {len(names)}, allowed: one for "
             "each column; pandas writes its index so, and without it by to_csv(index=False)"
         )
-    plain = len({name.lower() for name in names}) == len(names)
-    return names if plain and "\r" not in line else None
+    if (refused := twice(file, names, " in the header")) is not None:
+        raise refused
+    return names
+
+
+def _cells(file: Path, begin: bytes, sep: str, kind: Kind) -> list[str] | None:
+    """The cells of a header; None where Spark may find others in it. Raises UserError."""
+    try:
+        lines = list(_lines(begin, kind.encoding))
+    except LookupError:
+        return None
+    try:
+        names = next(csv.reader(lines[:1], delimiter=sep, strict=True))
+    except csv.Error as error:
+        several = kind.options.get("multiLine", "").lower() == "true"
+        if UNCLOSED in str(error) and _never_closed(lines if several else lines[:1], sep):
+            raise UserError(
+                f"{file}: header: found a quote that is never closed, allowed: names without, or "
+                "with one at both ends"
+            ) from None
+        return None
+    except StopIteration:
+        return None
+    return None if "\r" in lines[0] else names
+
+
+def _never_closed(lines: Iterable[str], sep: str) -> bool:
+    """Whether a header's quote has no end in these lines."""
+    try:
+        next(csv.reader([f"{line}\n" for line in lines], delimiter=sep, strict=True))
+    except csv.Error as error:
+        return UNCLOSED in str(error)
+    return False
 
 
 def _keys(files: list[Path], kind: Kind) -> list[str] | None:
@@ -347,6 +380,26 @@ def too_deep(file: Path) -> UserError:
     return UserError(f"{file}: found lists or objects too deep in each other, allowed: a flat row")
 
 
+def text_after(file: Path | str, line: str) -> UserError:
+    """That something stands behind an object of JSON on its line, and would be passed over."""
+    return UserError(
+        f"{file}: found text after an object on its line: '{line[:LONGEST_SHOWN]}', allowed: one "
+        "object of JSON on each line"
+    )
+
+
+def twice(file: Path | str, names: Sequence[str], where: str = "") -> MessageError | None:
+    """That several columns have one name, if so; upper and lower case are alike."""
+    folded = Counter(name.lower() for name in names)
+    for name in names:
+        if (times := folded[name.lower()]) > 1:
+            return MessageError(
+                f"{file}: column {name!r}: found {times} times{where}, allowed: once (upper and "
+                "lower case are alike)"
+            )
+    return None
+
+
 def damaged(error: Exception) -> str:
     """Why a file that begins like Parquet cannot be read."""
     reason = error.strerror if isinstance(error, OSError) and error.errno else None
@@ -363,7 +416,10 @@ def _schemas(files: list[Path]) -> list[str] | None:
         return None
     for file in files:
         try:
-            found |= dict.fromkeys(pq.read_schema(file).names)
+            names = pq.read_schema(file).names
         except (pa.ArrowException, OSError) as error:
             raise UserError(f"{file}: not a table of format parquet: {damaged(error)}") from None
+        if len(set(names)) < len(names) and (refused := twice(file, names)) is not None:
+            raise refused
+        found |= dict.fromkeys(names)
     return list(found)

@@ -36,6 +36,7 @@ from fairlead.pipeline.intake.arrow_types import (
     schema_of,
 )
 from fairlead.pipeline.intake.catalog import table_of
+from fairlead.pipeline.intake.csv_lines import line_too_long
 from fairlead.pipeline.intake.files import (
     LONGEST_CELL,
     ONE_LINE,
@@ -45,10 +46,11 @@ from fairlead.pipeline.intake.files import (
     Kind,
     has_plain_folders,
     kind_of,
+    text_after,
 )
 from fairlead.pipeline.intake.mapped import mapped, own_columns
 from fairlead.pipeline.intake.names import IDENTITY, check_names, names_of
-from fairlead.pipeline.intake.read_options import OF_FILES
+from fairlead.pipeline.intake.read_options import KNOWN, OF_FILES
 from fairlead.pipeline.intake.unfinished import refuse_unfinished
 from fairlead.pipeline.paths import TABLE, for_spark, local
 from fairlead.pipeline.spark.refusals import not_reached, why
@@ -74,6 +76,13 @@ UNREADABLE = "FAILED_READ_FILE"
 """What Spark calls a file that it cannot read to its end."""
 CELL_TOO_LONG = f"Index {LONGEST_CELL} out of bounds"
 """What Spark's reader of CSV says of a cell that its buffer cannot hold."""
+UNCLOSED = "Malformed CSV record"
+"""What it says of one that it meets as it looks for the columns."""
+SMALL = 1 << 28
+"""Bytes of a file in which the line of such a cell is looked for."""
+NO_SINGLE_QUOTES = {"allowSingleQuotes": "false"}
+MORE_JSON = {each for each in KNOWN["json"] if each.startswith("allow")} | {"multiLine", "lineSep"}
+"""Options with which a line may be more than an object of JSON."""
 CREATED = ("pandas.DataFrame", "pyarrow.Table", "list")
 """What Spark makes a DataFrame of."""
 
@@ -151,8 +160,7 @@ def _loaded(
         table = table.withColumns({name: F.lit(None).cast("string") for name in odd})
         names = table.columns
     except (PySparkException, Py4JJavaError) as error:
-        found = not_reached(error) or f"not a table of format {kind.format}: {why(error)}"
-        raise UserError(f"{_unread(error) or path}: {found}") from None
+        raise _no_table(error, path, kind) from None
     if not names:
         raise UserError(f"{path}: not a table: found no columns")
     if names == [MALFORMED]:
@@ -165,7 +173,17 @@ def _loaded(
         return _with_malformed(reader(), table, places, other_bytes=other)
     if kind.format == "text":
         return _lines(table, kind)
+    _refuse_text_after(spark, path, places, kind)
     return _json(table) if MALFORMED in names else _to_microseconds(table, fine)
+
+
+def _no_table(error: Exception, path: str, kind: Kind) -> UserError:
+    """Why Spark finds no table in files."""
+    reason = why(error)
+    if kind.format == "csv" and reason.startswith((CELL_TOO_LONG, UNCLOSED)):
+        return _too_long(path)
+    found = not_reached(error) or f"not a table of format {kind.format}: {reason}"
+    return UserError(f"{_unread(error) or path}: {found}")
 
 
 def _without(
@@ -256,6 +274,32 @@ def _holds_other_bytes(spark: SparkSession, places: list[str], options: Mapping[
     which = {name: value for name, value in options.items() if name in OF_FILES}
     lines = spark.read.format("text").options(**which).load(places)
     return bool(lines.agg(F.bool_or(~F.is_valid_utf8("value"))).collect()[0][0])
+
+
+def _refuse_text_after(spark: SparkSession, path: str, places: list[str], kind: Kind) -> None:
+    """Refuse lines of JSON on which something stands behind an object: Spark passes over it.
+
+    Raises UserError. Looked at are lines on which a bracket is closed before the end, or none is
+    there. Those that Spark takes for an object are to be one value, and no more.
+    """
+    if kind.format != "json" or kind.encoding != UTF8 or MORE_JSON & kind.options.keys():
+        return
+    which = {name: value for name, value in _options(path, kind).items() if name in OF_FILES}
+    lines = spark.read.format("text").options(**which).load(places)
+    line = F.regexp_replace("value", "^\ufeff", "")
+    odd = line.rlike(r"[}\]]\s*\S") | ~line.rlike(r"[}\]]\s*$")
+    plain = F.regexp_replace(line, r"[-+]?\b(?:NaN|INF|Infinity)\b", "0")
+    values = F.json_array_length(F.concat(F.lit("["), plain, F.lit(",0]")))
+    begins = F.coalesce(
+        F.from_json(line, "map<string,string>", NO_SINGLE_QUOTES).isNotNull(), F.lit(False)
+    ) | F.coalesce(
+        F.size(F.from_json(line, "array<map<string,string>>", NO_SINGLE_QUOTES)) > 0, F.lit(False)
+    )
+    bad = odd & (F.coalesce(values, F.lit(0)) != 2) & begins
+    found = lines.where(bad).select("_metadata.file_path", F.substring(line, 1, LONGEST_SHOWN))
+    for file, text in found.limit(1).collect():
+        here = local(path)
+        raise text_after(path if here and here.is_file() else str(local(file) or file), text)
 
 
 def _in_utf8(name: str) -> Column:
@@ -377,8 +421,17 @@ def reading() -> Iterator[None]:
             raise
         reason = why(error)
         if reason.startswith(CELL_TOO_LONG):
-            raise UserError(f"{file}: {TOO_LONG}") from None
+            raise _too_long(file) from None
         raise UserError(f"{file}: cannot be read: {reason}") from None
+
+
+def _too_long(file: str) -> UserError:
+    """That a cell of CSV is too long; in which line, where the file is here and not too large."""
+    place = local(file)
+    line = None
+    if place is not None and place.is_file() and place.stat().st_size <= SMALL:
+        line = line_too_long(place.read_text(errors="replace"))
+    return UserError(f"{file}: {TOO_LONG}" + (f", in line {line:,}" if line else ""))
 
 
 def _unread(error: Exception) -> str | None:

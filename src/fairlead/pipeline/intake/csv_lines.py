@@ -13,6 +13,7 @@ from fairlead.pipeline.intake.files import LONGEST_CELL
 
 LINE_END: Final = re.compile(r"\r\n|\n|\r")
 QUOTE: Final = '"'
+SEPARATORS: Final = ",;\t|"
 
 
 class TooLongError(Exception):
@@ -39,9 +40,12 @@ def rows(text: str, separator: str, *, multi_line: bool) -> Iterator[Row]:
     apart = re.escape(separator)
     if not multi_line:
         ends = re.compile(apart)
-        for line in LINE_END.split(text):
+        for number, line in enumerate(LINE_END.split(text)):
             if line.strip():
-                yield Row(_cells(line, separator, 0, ends, "\n")[0], line)
+                try:
+                    yield Row(_cells(line, separator, 0, ends, "\n")[0], line)
+                except TooLongError as error:
+                    raise TooLongError(error.line + number) from None
         return
     first = LINE_END.search(text)
     end = "\n" if first is None else first.group()  # all rows end as the first does
@@ -72,12 +76,24 @@ def _cells(
             at = _end(text, at, ends)
             cell = text[start:at]
         if len(cell) > LONGEST_CELL:
-            raise TooLongError(text.count("\n", 0, start) + 1)
+            raise TooLongError(text.count(end, 0, start) + 1)
         found.append(cell or None)
         if text.startswith(separator, at):
             at += 1
             continue
         return found, min(n, at + len(end))
+
+
+def line_too_long(text: str) -> int | None:
+    """In which line a cell begins that is too long, whatever is between cells; None: in none."""
+    for multi_line in (False, True):
+        for separator in SEPARATORS:
+            try:
+                for _ in rows(text, separator, multi_line=multi_line):
+                    pass
+            except TooLongError as error:
+                return error.line
+    return None
 
 
 def _end(text: str, at: int, ends: re.Pattern[str]) -> int:
