@@ -118,6 +118,10 @@ def test_the_database_is_back_when_the_thread_that_missed_it_says_so(
         ("postgresql://u@/db?host=far.example&port=9", "postgresql://far.example:9/db"),
         ("postgresql://u:secret@/db?host=/run/pg", "postgresql://localhost/db"),
         ("postgresql:///db", "postgresql://localhost/db"),
+        ("postgresql://u@h1:5432/db?host=h2", "postgresql://h2:5432/db"),
+        ("postgresql://u@h1:5432/db?host=h2&port=5433", "postgresql://h2:5433/db"),
+        ("postgresql://h1/db?host=/run/pg", "postgresql://localhost/db"),
+        ("postgresql://[::1]/db?host=h2", "postgresql://h2/db"),
         ("postgres://[::1]:5433/db", "postgresql://[::1]:5433/db"),
     ],
 )

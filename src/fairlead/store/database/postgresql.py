@@ -441,8 +441,9 @@ def without_password(url: str) -> str:
     hosts = parts.netloc.rpartition("@")[2]
     if not all(HOST.fullmatch(each) for each in hosts.split(",")):
         raise StoreError(UNREADABLE)
-    if not hosts.strip(",") and "host" in asked:
-        hosts = asked["host"][-1] + "".join(f":{each}" for each in asked.get("port", ())[-1:])
+    if "host" in asked:  # it goes before that of the URL, as everything behind the question mark
+        port = asked.get("port", [hosts.rpartition(":")[2]])[-1]
+        hosts = asked["host"][-1] + (f":{port}" if port.isdecimal() else "")
     if not hosts.strip(",") or hosts.startswith(("/", "%2F", "@")):
         hosts = "localhost"
     return f"postgresql://{hosts}{parts.path}"
