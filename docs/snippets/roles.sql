@@ -49,7 +49,7 @@ BEGIN
       ('worker', '{_run_add_lone,_run_add_message,_run_add_pending_update}'),
       ('worker', '{_run_pick,_run_pick_named,_run_pick_of_tenant,_run_pick_of_tenant_besides,_run_pick_of_lane}'),
       ('worker', '{_run_drop_messages,_run_bury,_run_put_back,_run_lock_ended,_run_end_groups,_run_end_lone}'),
-      ('worker', '{_run_drop_lone,_run_complete,_run_drop_ended,_run_switch}'),
+      ('worker', '{_run_drop_lone,_run_complete,_run_drop_ended,_run_switch,_run_set_off_tenants}'),
       ('worker', '{_run_add_acknowledgement,_run_unpublish,_text}'),
       ('worker', '{_run_set_tenant,_run_drop_tenant,_run_drop_tenants,_run_set_line,_run_mark_fair}'),
       ('worker', '{_run_mark_late,_run_drop_tenant_updates,_run_set_limit_state,_run_drop_limit_states}'),

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
         OpenDialog,
         UnreadMessage,
     )
-    from fairlead.store.admin.queues import Metrics, SwitchedOff
+    from fairlead.store.admin.queues import Metrics
+    from fairlead.store.admin.switching import SwitchedOff
     from fairlead.store.admin.waiting import Later, Promotion
     from fairlead.store.aio.conversation import AsyncConversation
     from fairlead.store.aio.store import AsyncStore
@@ -110,7 +111,7 @@ _PLACES = {
     "StoreDecision": "fairlead.store.clusters.choosing",
     "StoreWork": "fairlead.store.leasing",
     "Subscription": "fairlead.store.clusters.subscription",
-    "SwitchedOff": "fairlead.store.admin.queues",
+    "SwitchedOff": "fairlead.store.admin.switching",
     "Transaction": "fairlead.store.transaction",
     "UnreadMessage": "fairlead.store.admin.dialogs",
     "Work": "fairlead.order.queue",

@@ -98,8 +98,8 @@ EVENT_COLUMNS: Final = (
         TEXT,
         "`sent`, `arrived` (it was delayed), `raised`, `taken`, `accepted`, `rejected`, "
         "`released`, `woken` (the delay of a release is over), `expired`, `discarded` (a dead "
-        "letter was deleted, or what waited was purged); of a queue `switched-off`, `switched-on`, "
-        "`deleted`; of a dialog `begun`, "
+        "letter was deleted, or what waited was purged); of a queue, or of a tenant of it, "
+        "`switched-off`, `switched-on`; of a queue `deleted`; of a dialog `begun`, "
         "`ended`, `timed` (a timer was set, or a lifetime), `refused` (what was said is not "
         "allowed; the sender gets an Error), `dropped` (it came to an end that has ended, or its "
         "subscriber has failed); of a cluster `loaded`, `changed`, `decided`, `completed`; of the "

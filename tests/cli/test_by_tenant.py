@@ -47,3 +47,29 @@ def test_internal_queues_are_shown_if_asked_for(
 def test_by_something_else_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["queues", "--by", "group"]) == 2
     assert "queues --by: found 'group', allowed: tenant" in capsys.readouterr().err
+
+
+def test_a_tenant_is_switched_off_and_on(capsys: pytest.CaptureFixture[str]) -> None:
+    off = ["switch", "orders", "off", "--tenant", "north"]
+
+    def said(*words: str) -> list[str]:
+        assert run([*words]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    assert said(*off, "--reason", "too much") == ["tenant north of orders: off"]
+    assert said(*off) == ["tenant north of orders: was off already"]
+    head, north, south, why = said("queues", "--by", "tenant")
+    assert [line.split()[-1] for line in (head, north)] == ["now", "off"]
+    assert "off" not in south
+    assert why.startswith("tenant north of orders is switched off since 2")
+    assert ": too much, by " in why
+    _, row, told = said("queues")
+    assert row.endswith("1 tenant off")
+    assert told == why
+    assert why in said("waiting", "orders")
+    assert 'fairlead_queue_tenants_off{queue="orders"} 1' in said("metrics")
+    assert said("take", "orders") == ["x"]
+    assert run(["take", "orders"]) == 3
+    assert said("switch", "orders", "on", "--tenant", "north") == ["tenant north of orders: on"]
+    assert said("take", "orders") == ["0"]
+    assert "off" not in " ".join(said("queues", "--by", "tenant"))

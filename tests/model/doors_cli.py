@@ -64,6 +64,10 @@ class OnCommandLine(StoreDoor):
         _, out = self.command("switch", queue, "on" if on else "off")
         return "already" not in out
 
+    def switch_tenant(self, queue: str, tenant: str, on: bool) -> Any:
+        _, out = self.command("switch", queue, "on" if on else "off", "--tenant", tenant)
+        return "already" not in out
+
     def requeue(self, queue: str, ids: list[str] | None) -> Any:
         return self._counted("dead", queue, *_chosen("retry", ids))
 
@@ -97,6 +101,7 @@ class OnCommandLine(StoreDoor):
             )
         for each in self.rows("queues"):
             shown[f"on {each['queue']}"] = each["enabled"]
+            shown[f"off {each['queue']}"] = each["off_tenants"]
             shown[f"metrics {each['queue']}"] = tuple(each[name] for name in COUNTS)
         return shown
 

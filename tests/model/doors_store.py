@@ -95,6 +95,9 @@ class StoreDoor:
     def switch(self, queue: str, on: bool) -> Any:
         return self.stores[0].switch(queue, on=on)
 
+    def switch_tenant(self, queue: str, tenant: str, on: bool) -> Any:
+        return self.stores[0].switch(queue, on=on, tenant=tenant)
+
     def requeue(self, queue: str, ids: list[str] | None) -> Any:
         return _answer(UNKNOWN, lambda: self.stores[0].requeue(queue, ids))
 
@@ -272,6 +275,7 @@ class StoreDoor:
         for each in store.queues():
             counts = (*each[1:7], each.failures)
             shown |= {f"metrics {each.queue}": counts, f"on {each.queue}": each.enabled}
+            shown[f"off {each.queue}"] = each.off_tenants
         shown["journal"] = Counter(
             (event.queue or "", event.kind) for event in store.journal() if event.kind not in OWN
         )

@@ -75,6 +75,8 @@ class Queue:
         self.name = name
         self.settings = Settings({})
         self.on = True
+        self.off: set[str] = set()
+        """Tenants that are switched off."""
         self.queue: list[Row] = []
         self.entries: list[Row] = []
         self.holds: list[Hold] = []
@@ -168,6 +170,18 @@ class Queue:
             held = {hold.group for hold in self.holds}
             for group in self.failures.keys() - held:
                 del self.failures[group]
+        self.log("switched-on" if on else "switched-off")
+        return True
+
+    def switch_tenant(self, tenant: str, on: bool) -> bool:
+        """What is due happens before."""
+        if (tenant not in self.off) == on:
+            return False
+        self.look()
+        before = self.tenants_with_something()
+        self.off ^= {tenant}
+        self.join(before)
+        self.forget_if_idle()
         self.log("switched-on" if on else "switched-off")
         return True
 
@@ -473,7 +487,8 @@ class Queue:
     # the tenants
 
     def tenants_with_something(self) -> list[str]:
-        return [t for t in sorted(set(self.tenant_of.values())) if self.in_order(t)]
+        every = sorted(set(self.tenant_of.values()) - self.off)
+        return [tenant for tenant in every if self.in_order(tenant)]
 
     def standing(self, tenant: str) -> tuple[Any, ...]:
         return (self.used_by(tenant), self.turn[tenant])
@@ -539,7 +554,7 @@ class Queue:
 
     def metrics(self) -> tuple[int, ...]:
         """Messages, and groups that are ready, worked on and parked; delayed and dead messages."""
-        ready = sum(len(self.in_order(tenant)) for tenant in self.tenants_with_something())
+        ready = sum(len(self.in_order(tenant)) for tenant in set(self.tenant_of.values()))
         groups = (ready, len(self.holds), len(self.parked))
         waiting = len(self.all_rows()) - len(self.delayed)
         failures = sum(self.failures[group] for group in self.born if self.lives(group))

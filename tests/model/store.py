@@ -137,6 +137,9 @@ class StoreModel:
     def switch(self, queue: str, on: bool) -> Any:
         return self.queues[queue].switch(on)
 
+    def switch_tenant(self, queue: str, tenant: str, on: bool) -> Any:
+        return self.queues[queue].switch_tenant(tenant, on)
+
     def requeue(self, queue: str, ids: list[str] | None) -> Any:
         answer = self.all_or_nothing(lambda: self.queues[queue].requeue(ids))
         return UNKNOWN if answer == OTHER else answer
@@ -337,6 +340,7 @@ class StoreModel:
                     ((row["body"], row["priority"]) for row in queue.dead), key=repr
                 ),
                 f"on {name}": queue.on,
+                f"off {name}": sorted(queue.off),
             }
         shown["journal"] = +self.kinds
         shown["deliveries"] = [each.deliveries() for each in self.clusters.values()]

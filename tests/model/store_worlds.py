@@ -322,6 +322,12 @@ class StoreWorld:
             "switch", {"queue": draws.pick(self.names), "on": draws.pick([True, True, False])}
         )
 
+    def _switch_tenant(self, draws: Draws, model: StoreModel) -> Step | None:
+        if "tenants" not in self.features:
+            return None
+        where = {"queue": draws.pick(self.names), "tenant": draws.pick(["x", "x", "y"])}
+        return Step("switch_tenant", {**where, "on": draws.pick([True, False])})
+
     def _declare(self, draws: Draws, model: StoreModel) -> Step:
         name = draws.pick(self.names)
         self.settings[name] = self._settings(draws, name)
@@ -417,7 +423,7 @@ FEATURES += (
 )
 MIX = ["send"] * 5 + ["take"] * 5 + ["read"] * 4 + ["settle"] * 4 + ["release"] * 4
 MIX += ["advance"] * 3 + ["prioritise"] * 2 + ["dead", "reopen"]
-OTHERS = ("send", "prioritise", "tick", "pause", "declare", "switch", "dead")
+OTHERS = ("send", "prioritise", "tick", "pause", "declare", "switch", "switch_tenant", "dead")
 """What is not drawn where all was published."""
 MORE = {
     "crashes": ["crash"] * 2,
@@ -426,6 +432,6 @@ MORE = {
     "transactions": ["transaction"] * 3,
     "settings": ["declare"],
     "clusters": ["publish"] * 6 + ["change", "subscriber", "subscriber", "subscriber"],
-    "switch": ["switch"],
+    "switch": ["switch", *["switch_tenant"] * 3],
     "poison": ["switch"],
 }

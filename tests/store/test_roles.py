@@ -247,7 +247,8 @@ def go_back_a_version(owner: psycopg.Connection) -> None:
     owner.execute("ALTER TABLE fairlead.lease_holders DROP COLUMN session, DROP COLUMN alive")
     owner.execute("ALTER TABLE fairlead.journal DROP CONSTRAINT journal_names")
     owner.execute("DROP VIEW fairlead._cluster_events")
-    owner.execute("ALTER TABLE fairlead.queues DROP COLUMN max_seconds CASCADE")  # and its view
+    for column in ("max_seconds", "off_tenants"):  # and its views
+        owner.execute(f"ALTER TABLE fairlead.queues DROP COLUMN {column} CASCADE".encode())
     owner.execute("UPDATE fairlead.schema SET version = version - 1")
 
 

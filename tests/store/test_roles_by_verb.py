@@ -189,6 +189,7 @@ LOOKS: Final[dict[str, Verb]] = {
     "working": lambda s, o, u: s.working(held(o).queue),
     "off": lambda s, o, u: s.off(switched_off(o)),
     "limits": lambda s, o, u: s.limits("orders"),
+    "off_tenants": lambda s, o, u: s.off_tenants("orders"),
     "journal": lambda s, o, u: list(s.journal()),
     "latest": lambda s, o, u: s.latest(),
     "explain_order": lambda s, o, u: s.explain_order(*in_order(o)),

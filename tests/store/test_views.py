@@ -34,7 +34,7 @@ VIEWS: Final = (
     "events",
 )
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "store-sql.md"
-JSON: Final = ("weights", "contracts", "said", "retry", "count_as_failure")
+JSON: Final = ("weights", "contracts", "said", "retry", "count_as_failure", "off_tenants")
 
 
 THIRD: Final = """
@@ -409,3 +409,16 @@ def test_machines_are_what_the_verb_says(store: Store, url: str) -> None:
             for key, value in machine.attributes.items():
                 if key in row:
                     assert row[key] == (None if value == "" else value), key
+
+
+def test_the_views_say_why_it_waits(store: Store, url: str) -> None:
+    store.send("q", 1, group="g", tenant="x")
+    store.send("q", 1, group="h", tenant="y")
+    store.switch("q", on=False, tenant="x")
+    rows = asked(url, "SELECT in_group, why FROM fairlead.waiting ORDER BY in_group")
+    assert [[*row.values()] for row in rows] == [["g", "switched-off"], ["h", "ready"]]
+    (status,) = asked(url, "SELECT enabled, off_since, off_tenants FROM fairlead.queue_status")
+    assert [*status.values()] == [1, None, ["x"]]
+    if url.startswith("postgresql"):
+        asks = "SELECT why FROM fairlead.place_of('q', 'g')"
+        assert [row["why"] for row in asked(url, asks)] == ["switched-off"]

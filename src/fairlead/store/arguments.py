@@ -63,6 +63,13 @@ def queue_name(found: object) -> str:
     return checked
 
 
+def tenant_name(found: object) -> str:
+    """The name of a tenant; "" for None, which is none. Raises MessageError."""
+    if found == "":
+        raise MessageError("tenant: found no name, allowed: that of a tenant, or None")
+    return name("tenant", found) or ""
+
+
 def cluster_name(found: object) -> str:
     """The name of a cluster. Raises MessageError."""
     checked = name("cluster", found)

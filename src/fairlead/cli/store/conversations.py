@@ -153,16 +153,23 @@ def switch(
     reason: Annotated[
         str | None, typer.Option(metavar="TEXT", help="For the journal, and for who looks.")
     ] = None,
+    tenant: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this tenant of the queue.")
+    ] = None,
     store: Url = None,
 ) -> None:
-    """Switch a queue on or off. One that is off gives nothing; what is sent to it waits.
+    """Switch a queue, or one tenant of it, on or off. What is off waits, and is not taken.
 
-    `fairlead queues` says why one is off. Switched on again, it counts failures anew.
+    What readers hold is settled as ever. `fairlead queues` says what is off, and why. Switched on
+    again, a queue counts failures anew.
+
+    Example: `fairlead switch orders off --tenant acme --reason "it floods us"`
     """
     with opened(store) as found:
-        changed = found.switch(queue, on=to == "on", reason=reason or "")
+        changed = found.switch(queue, on=to == "on", reason=reason or "", tenant=tenant)
     acted()
-    print(on_one_line(f"{queue}: {to}" if changed else f"{queue}: was {to} already"))
+    what = queue if tenant is None else f"tenant {tenant} of {queue}"
+    print(on_one_line(f"{what}: {to}" if changed else f"{what}: was {to} already"))
 
 
 def _check(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,8 @@ from fairlead.cli.store.printing import print_json, print_rows, short, when
 from fairlead.errors import UserError
 from fairlead.order.agenda import FIFO
 from fairlead.order.outlook import Standing
-from fairlead.store.admin.queues import Metrics, SwitchedOff
+from fairlead.store.admin.queues import Metrics
+from fairlead.store.admin.switching import SwitchedOff
 from fairlead.store.admin.waiting import Promotion
 from fairlead.store.arguments import MAX_NUMBER, OWN
 from fairlead.store.store import Store
@@ -33,6 +35,7 @@ def queues(store: Store, *, internal: bool, as_json: bool) -> None:
         for each in found:
             if not each.enabled:
                 print(_off(each.queue, SwitchedOff(each.off_since, each.off_why)))
+            _off_tenants(store, each.queue, each.off_tenants)
 
 
 def queues_by_tenant(store: Store, *, internal: bool, as_json: bool) -> None:
@@ -43,11 +46,16 @@ def queues_by_tenant(store: Store, *, internal: bool, as_json: bool) -> None:
         return
     shown = {each.queue for each in store.queues() if internal or is_users(each)}
     rows = [
-        each._asdict() | {"oldest": length(int(each.oldest)) if each.ready else ""}
+        {name: getattr(each, name) for name in ("queue", "tenant", *COUNTS[:-2])}
+        | {"oldest": length(int(each.oldest)) if each.ready else ""}
+        | {"now": "" if each.enabled else "off"}
         for each in found
         if each.queue in shown
     ]
     print_rows(rows, right=COUNTS)
+    for each in found:
+        if each.queue in shown and not each.enabled:
+            print(_off(each.queue, SwitchedOff(each.off_since, each.off_why), each.tenant))
 
 
 def is_users(found: Metrics) -> bool:
@@ -59,11 +67,21 @@ def queue_row(found: Metrics) -> dict[str, Any]:
     """A queue's row of a table."""
     counts = {name: getattr(found, name) for name in ("queue", *COUNTS)}
     oldest = length(int(found.oldest)) if found.ready else ""
-    return counts | {"oldest": oldest, "now": "" if found.enabled else "off"}
+    off = f"{plural(len(found.off_tenants), 'tenant')} off" if found.off_tenants else ""
+    return counts | {"oldest": oldest, "now": off if found.enabled else "off"}
 
 
-def _off(queue: str, found: SwitchedOff) -> str:
-    return on_one_line(f"{queue} is {found}")
+def _off_tenants(store: Store, queue: str, tenants: Iterable[str]) -> None:
+    """Since when and why tenants are switched off."""
+    for tenant in tenants:
+        if (found := store.off(queue, tenant)) is not None:
+            print(_off(queue, found, tenant))
+
+
+def _off(queue: str, found: SwitchedOff, tenant: str = "") -> str:
+    return on_one_line(
+        f"tenant {tenant} of {queue} is {found}" if tenant else f"{queue} is {found}"
+    )
 
 
 def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
@@ -79,6 +97,7 @@ def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
     print(f"{found.waiting} waiting, {found.working} worked on")
     if (off := store.off(queue)) is not None:
         print(_off(queue, off))
+    _off_tenants(store, queue, store.off_tenants(queue))
     print_rows(
         [
             {"place": place, **_row(each), "since": when(each.since)}

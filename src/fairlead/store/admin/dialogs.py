@@ -9,7 +9,7 @@ from fairlead.balance.objects import repr_of
 from fairlead.balance.times import seconds
 from fairlead.errors import MessageError
 from fairlead.order.key import NOTHING, UNRAISED
-from fairlead.store.admin.queues import off
+from fairlead.store.admin.switching import off
 from fairlead.store.admin.waiting import groups_before
 from fairlead.store.database.port import Database
 from fairlead.store.dialogs.declared import Contract, Declared

@@ -40,6 +40,9 @@ def write(
         to.add(name, "gauge", labels, each.longest_held, meaning=said)
         said = "1: the queue gives work; 0: it is switched off."
         to.add("fairlead_queue_enabled", "gauge", labels, int(each.enabled), meaning=said)
+        said = "Tenants of the queue that are switched off."
+        count = len(each.off_tenants)
+        to.add("fairlead_queue_tenants_off", "gauge", labels, count, meaning=said)
     for schedule, late in overdue.items():
         said = "For how long a tick of a schedule is due that was not sent; 0: none is."
         name = "fairlead_schedule_overdue_seconds"

@@ -9,10 +9,11 @@ from typing import Any, Final, NamedTuple, TypedDict
 
 from fairlead.balance.objects import Order, listed, repr_of
 from fairlead.balance.refusal import read
-from fairlead.balance.times import MICROS, micros, seconds
+from fairlead.balance.times import MICROS, seconds
 from fairlead.config.queues import MOST_SECONDS
 from fairlead.errors import MessageError
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
+from fairlead.store.admin.switching import off, off_columns
 from fairlead.store.arguments import MAX_NUMBER, REMEMBERED, whole
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
@@ -32,7 +33,6 @@ from fairlead.store.queues.settings import (
 )
 from fairlead.store.queues.settling import take_back
 from fairlead.store.queues.taking import Held
-from fairlead.text import to_the_second
 
 LOCK_TIMEOUT: Final = 5_000
 """Milliseconds for which setting `max_waiting` waits for senders whose transactions are open."""
@@ -109,6 +109,8 @@ class Metrics(NamedTuple):
     """When it was switched off, in seconds since 1970; None: it is on, or nobody knows any more."""
     off_why: str
     """Why and by whom it was switched off; "" where `off_since` is None."""
+    off_tenants: Sequence[str]
+    """Tenants of it that are switched off."""
     retry: Mapping[str, float] | None
     """When a group that failed is tried again, as declared; None: its readers say so."""
     count_as_failure: Sequence[str]
@@ -132,20 +134,12 @@ class TenantMetrics(NamedTuple):
     dead: int
     oldest: float
     """For how long its oldest group that can be taken has waited, in seconds; 0: there is none."""
-
-
-class SwitchedOff(NamedTuple):
-    """That a queue is switched off."""
-
-    since: float | None
-    """When that was done, in seconds since 1970; None: the journal does not have it any more."""
-    why: str
-    """Why, and by whom."""
-
-    def __str__(self) -> str:
-        if self.since is None:
-            return "switched off, since before the first event that is kept"
-        return f"switched off since {to_the_second(micros(self.since) or 0)}: {self.why}"
+    enabled: bool
+    """Whether anything of it is given; else the tenant is switched off."""
+    off_since: float | None
+    """When it was switched off, in seconds since 1970; None: it is on, or nobody knows any more."""
+    off_why: str
+    """Why and by whom it was switched off; "" where `off_since` is None."""
 
 
 def check_limits(named: Mapping[str, object]) -> None:
@@ -217,31 +211,6 @@ def _settings(queue: Queue) -> dict[str, Any]:
     }
 
 
-def switch(database: Database, queue: Queue, actor: str, reason: str, *, on: bool) -> bool:
-    """Switch a queue on or off; whether that is a change. Failures are counted anew from here."""
-    if not database.run("switch", queue=queue.id, enabled=int(on)):
-        return False
-    if on:
-        database.run("forgive", queue=queue.id)
-    log = Log(database, queue.name, queue.moment, actor)
-    log.add("switched-on" if on else "switched-off", detail=reason or None)
-    log.flush()
-    if queue.columns.awaited:
-        database.run("notify", queue=queue.id)
-    return True
-
-
-def off(database: Database, queue: Queue) -> SwitchedOff | None:
-    """When and why a queue was switched off; None: it is on."""
-    if queue.columns.enabled:
-        return None
-    rows = database.run("switched_off", queue=queue.name)
-    if not rows:
-        return SwitchedOff(None, "")
-    ((time, actor, detail),) = rows
-    return SwitchedOff(seconds(time), f"{detail}, by {actor}" if detail else f"by {actor}")
-
-
 def place_anew(database: Database, name: str, after: int, now: int | None) -> int | None:
     """Give the next groups their places anew; the last one's id, or None: these were all."""
     queue = known_queue(database, name, now)
@@ -266,11 +235,9 @@ def metrics(database: Database, now: int | None) -> list[Metrics]:
         queue = known_queue(database, name, now)
         ((*counts, oldest, taken, failures),) = database.run("metrics", queue=queue.id)
         ages = [queue.since(oldest), queue.since(taken)]
-        since, why = off(database, queue) or SwitchedOff(None, "")
         state = {
-            "enabled": bool(queue.columns.enabled),
-            "off_since": since,
-            "off_why": why,
+            **off_columns(off(database, queue)),
+            "off_tenants": sorted(queue.off_tenants),
             "retry": queue.backoff and queue.backoff.in_seconds,
             "count_as_failure": json.loads(queue.columns.count_as_failure),
             "keep_dead": queue.columns.keep_dead and queue.columns.keep_dead / (DAY * MICROS),
@@ -280,12 +247,18 @@ def metrics(database: Database, now: int | None) -> list[Metrics]:
 
 
 def by_tenant(database: Database, now: int | None) -> list[TenantMetrics]:
-    """What each queue holds of each tenant, the most messages first."""
-    found = []
+    """What each queue holds of each tenant, the most messages first; also who is switched off."""
+    found: list[TenantMetrics] = []
     for (name,) in database.run("queue_names"):
         queue = known_queue(database, name, now)
         rows = database.run("by_tenant", queue=queue.id)
-        found += [TenantMetrics(*(name, *row[:-1], queue.since(row[-1]))) for row in rows]
+        nothing = [(tenant, *[0] * 6, None) for tenant in sorted(queue.off_tenants)]
+        seen = {row[0] for row in rows}
+        for tenant, *counts, oldest in [*rows, *(row for row in nothing if row[0] not in seen)]:
+            state = off_columns(
+                off(database, queue, tenant) if tenant in queue.off_tenants else None
+            )
+            found.append(TenantMetrics(*(name, tenant, *counts, queue.since(oldest)), **state))
     return found
 
 

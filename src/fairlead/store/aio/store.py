@@ -295,6 +295,7 @@ class AsyncStore:
     retry = reads(Store.retry)
     max_seconds = reads(Store.max_seconds)
     limits = reads(Store.limits)
+    off_tenants = reads(Store.off_tenants)
     set_retention = writes(Store.set_retention)
     retention = reads(Store.retention)
     declare = writes(Store.declare)

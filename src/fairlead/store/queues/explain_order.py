@@ -161,10 +161,17 @@ class _Reader:
         self._names = (first, second)
         self._stories = {name: GroupHistory(name) for name in self._names}
         self._takes = {name: Takes() for name in self._names}
+        self._off: set[str] = set()
+        """Tenants that are switched off, as the events say so far."""
 
     def explain(self) -> OrderExplanation:
         for event in self._events():
-            self._tell(event)
+            if event.group:
+                self._tell(event)
+            elif event.kind == "switched-off":
+                self._off.add(event.tenant)
+            else:
+                self._off.discard(event.tenant)
         for takes in self._takes.values():
             takes.settle()
         self._check()
@@ -200,7 +207,9 @@ class _Reader:
         if event.kind == "taken":
             mine = self._place(self._stories[event.group], event)
             at = self._place(self._stories[other])
-            self._takes[event.group].add(TakeDecision(event.time, mine, at, event.actor))
+            off = at.tenant in self._off
+            decision = TakeDecision(event.time, mine, at, event.actor, off=off)
+            self._takes[event.group].add(decision)
             before = self._takes[other]
             for each in (before.latest, before.contested):
                 if each is not None and each.later is None:
@@ -254,7 +263,9 @@ class _Reader:
     def _decided(self, found: TakeDecision) -> OrderExplanation:
         one, two, step = found.taken, found.other, self._queue.step
         a, b = visible(one.story), visible(two.story)
-        if one.tenant != two.tenant:
+        if found.off:
+            why = f"{a} before {b}: tenant {visible(two.tenant)} was switched off then"
+        elif one.tenant != two.tenant:
             x, y = (visible(each.tenant) or "without a name" for each in (one, two))
             why = (
                 f"{a} before {b}: tenant {x} was next, not tenant {y}: who has been charged less "

@@ -120,6 +120,8 @@ class TakeDecision(Struct):
     by: str
     parked: bool = False
     """Whether the other one was released with a delay, which was not over."""
+    off: bool = False
+    """Whether the other one's tenant was switched off."""
     later: tuple[int, str] | None = None
     """When the other one was taken after it, and by whom."""
 

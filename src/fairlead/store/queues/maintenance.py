@@ -14,7 +14,7 @@ from fairlead.store.queues.failing import LEASE
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.pending import CHARGED, JOINED, RELEASED, SETTLED
 from fairlead.store.queues.sending import arrive
-from fairlead.store.queues.settings import BECOMES_FAIR, Queue
+from fairlead.store.queues.settings import BECOMES_FAIR, Queue, known_queue
 from fairlead.store.queues.settling import complete_delayed, end_or_keep, raises_of, take_back
 from fairlead.store.queues.tenants import Line
 
@@ -41,8 +41,21 @@ def is_maintenance_due(database: Database, queue: Queue) -> bool:
     return any(database.run("maintenance", queue=queue.id, now=queue.now)[0])
 
 
-def maintain(database: Database, queue: Queue, line: Line | None, log: Log) -> None:
-    """Bring a queue up to date. `line`: its tenants; None where it has none."""
+def maintained(database: Database, queue: Queue, log: Log) -> tuple[Queue, Line | None]:
+    """Bring a queue up to date; the queue as it is then, and its tenants, None where it has none.
+
+    With tenants or limits, `queue` was read with its row locked.
+    """
+    line = Line(database, queue) if queue.fair else None
+    _maintain(database, queue, line, log)
+    if line is None and queue.fair:  # what has just arrived is of tenants
+        queue = known_queue(database, queue.name, queue.now, locked=True)
+        line = Line(database, queue)
+        line.begin()
+    return queue, line
+
+
+def _maintain(database: Database, queue: Queue, line: Line | None, log: Log) -> None:
     ((raised, updated, parked, delayed, lapsed),) = database.run(
         "maintenance", queue=queue.id, now=queue.now
     )

@@ -94,7 +94,7 @@ def _pick_fairly(
 ) -> Sequence[Row]:
     if name is not None:
         owner = database.run("tenant_of", queue=queue.id, name=name)
-        if not owner:
+        if not owner or owner[0][0] in line.off:
             return []
         values["turn"] = line.tenant(owner[0][0]).turn
         return _hold(database, queue, "pick_named", values, log, name=name)

@@ -63,6 +63,8 @@ class Columns(NamedTuple):
     """For how long dead letters are kept, in microseconds; None: for ever."""
     limits: str | None
     """How much of it goes at one time, or in a time, as JSON; None: there are no limits."""
+    off_tenants: str | None
+    """The tenants that are switched off, as JSON; None: none is."""
     remembered: int
     latest: int | None
     """The time of the store's latest event."""
@@ -131,6 +133,11 @@ class Queue:
         """How much of it goes at one time, or in a time."""
         return limits_of(self.columns.limits)
 
+    @cached_property
+    def off_tenants(self) -> frozenset[str]:
+        """Of which nothing is given."""
+        return off_tenants_of(self.columns.off_tenants)
+
     def lane(self, group: str | None) -> str | None:
         """Where a group with this name stands; None: the queue has no limits."""
         return lane_of(self.limits, group)
@@ -152,6 +159,11 @@ class Queue:
         """The key of a group that nobody holds; None: nothing is left of it."""
         found = standing(entry if self.ordered else NO_ENTRY, arrived, head, False, self.step)
         return key(found, self.step) if found.number else None
+
+
+def off_tenants_of(kept: str | None) -> frozenset[str]:
+    """The tenants that are switched off, as a queue's row has them."""
+    return frozenset() if kept is None else frozenset(json.loads(kept))
 
 
 def read_queue(

@@ -14,7 +14,7 @@ from fairlead.store.journal.log import Log
 from fairlead.store.queues.ended import drop, ends_of, is_over
 from fairlead.store.queues.endpoints import Endpoint, endpoint_of
 from fairlead.store.queues.limiting import Gate
-from fairlead.store.queues.maintenance import maintain
+from fairlead.store.queues.maintenance import maintained
 from fairlead.store.queues.picking import pick
 from fairlead.store.queues.received import Received, Stored, received
 from fairlead.store.queues.settings import BEFORE_ALL, Queue, known_queue, read_queue
@@ -131,8 +131,7 @@ def _take_once(
     if not queue.columns.enabled:
         return [], False
     log = Log(database, queue.name, queue.moment, claim.actor)
-    line = Line(database, queue) if queue.fair else None
-    maintain(database, queue, line, log)
+    queue, line = maintained(database, queue, log)
     if not database.has_sequences:
         log.flush()  # tokens are numbers of the events of taking, which come after these
     gate = Gate(database, queue.id, queue.limits, queue.now) if queue.limits else None

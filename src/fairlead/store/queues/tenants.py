@@ -45,6 +45,7 @@ class Line:
         self._queue = queue
         columns = queue.columns
         self.clock = tag_of(columns.virtual_time)
+        self.off = queue.off_tenants
         self._backlogged = columns.backlogged
         self._in_service = columns.in_service
         self._tenants: dict[str, Tenant] = {}
@@ -54,9 +55,9 @@ class Line:
     # -------- what pending updates say
 
     def join(self, name: str, number: int) -> None:
-        """A group of the tenant can be taken."""
+        """A group of the tenant can be taken, unless the tenant is switched off."""
         tenant = self._get(name)
-        if not tenant.backlogged:
+        if not tenant.backlogged and name not in self.off:
             tenant.tag, tenant.turn = joined(tenant.tag, self.clock, number)
             self._set_backlogged(tenant, backlogged=True)
 
@@ -85,6 +86,22 @@ class Line:
             tenant.tag, tenant.turn, turn, cost, self._queue.share(name)
         )
 
+    # -------- what an operator does
+
+    def switch_off(self, name: str) -> None:
+        """Nothing of the tenant is given, as if nothing of it waited."""
+        self.off |= {name}
+        tenant = self._get(name)
+        if tenant.backlogged:
+            self._set_backlogged(tenant, backlogged=False)
+        self._forget_if_idle()
+
+    def switch_on(self, name: str, number: int) -> None:
+        """It joins the others with what waits: time that it did not use is not saved up."""
+        self.off -= {name}
+        if self._has_ready(name):
+            self.join(name, number)
+
     # -------- what a reader does
 
     def next(self, besides: Sequence[str]) -> Tenant | None:
@@ -107,9 +124,7 @@ class Line:
 
     def unline_if_through(self, tenant: Tenant) -> None:
         """The tenant may have nothing more that can be taken."""
-        if tenant.backlogged and not self._database.run(
-            "ready_of_tenant", queue=self._queue.id, tenant=tenant.name
-        ):
+        if tenant.backlogged and not self._has_ready(tenant.name):
             self._set_backlogged(tenant, backlogged=False)
 
     def forget_if_idle(self) -> None:
@@ -157,7 +172,8 @@ class Line:
         for name, number in self._database.run("ready_tenants", queue=queue.id):
             tenant = self._get(name)
             tenant.turn = number
-            self._set_backlogged(tenant, backlogged=True)
+            if name not in self.off:
+                self._set_backlogged(tenant, backlogged=True)
         before = charged_so_far(events, queue.share)
         for tenant in self._tenants.values():
             tenant.tag += before.get(tenant.name, 0)
@@ -183,6 +199,9 @@ class Line:
             found = self._known(rows[0]) if rows else Tenant(name, self.clock)
             self._tenants[name] = found
         return found
+
+    def _has_ready(self, name: str) -> bool:
+        return bool(self._database.run("ready_of_tenant", queue=self._queue.id, tenant=name))
 
     def _known(self, row: Row) -> Tenant:
         name, tag, turn, in_service, backlogged = row

@@ -21,6 +21,7 @@ from fairlead.store.queues.lease_holders import Liveness
 from fairlead.store.queues.lease_holders_postgresql import SessionLocks
 from fairlead.store.queues.lease_holders_sqlite import LockFiles
 from fairlead.store.queues.limiting import OPEN, Gate, limits_of
+from fairlead.store.queues.settings import off_tenants_of
 
 LOOK: Final = 1.0
 """Seconds: a reader that waits looks so often whether others who hold something are dead."""
@@ -316,8 +317,11 @@ def look(database: Database, queue: str, clock: int | None) -> Seen | None:
     rows = database.run("look", name=queue)
     if not rows:
         return None
-    ((id_, enabled, server, ready, due, deadline, limits),) = rows
+    ((id_, enabled, server, ready, due, deadline, limits, off),) = rows
     now = clock if clock is not None else server or database.time()
+    if ready and off is not None:
+        besides = sorted(off_tenants_of(off))
+        ready = bool(database.run("ready_besides", queue=id_, besides=besides))
     held = deadline is not None
     if deadline is not None and deadline <= now:
         # A reader may be in a transaction for longer than its lease: its group is locked then.

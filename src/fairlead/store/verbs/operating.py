@@ -15,7 +15,8 @@ from fairlead.store.admin import queues as admin
 from fairlead.store.admin.checking import Finding
 from fairlead.store.admin.declaring import declare
 from fairlead.store.admin.holding import HeldGroup, held_groups, take_back_with
-from fairlead.store.admin.queues import Limiting, Metrics, Ordering, SwitchedOff, TenantMetrics
+from fairlead.store.admin.queues import Limiting, Metrics, Ordering, TenantMetrics
+from fairlead.store.admin.switching import SwitchedOff, off, switch, switch_tenant
 from fairlead.store.admin.waiting import Later, Promotion, later, outlook, peek, promotion
 from fairlead.store.arguments import (
     MAX_TAKEN,
@@ -24,6 +25,7 @@ from fairlead.store.arguments import (
     duration,
     name,
     queue_name,
+    tenant_name,
     whole,
 )
 from fairlead.store.database import schema
@@ -38,9 +40,8 @@ from fairlead.store.message import Message, message_of
 from fairlead.store.queues.explain_order import OrderExplanation, explain_order
 from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.limiting import Gate, LimitState
-from fairlead.store.queues.maintenance import is_maintenance_due, maintain
+from fairlead.store.queues.maintenance import is_maintenance_due, maintained
 from fairlead.store.queues.settings import BECOMES_FAIR, known_queue
-from fairlead.store.queues.tenants import Line
 from fairlead.store.verbs.conversations import ConversationVerbs
 from fairlead.store.verbs.purging import StorePurging
 
@@ -169,17 +170,21 @@ class StoreOperations(StorePurging):
         self._set(queue_name(queue), more)
 
     @again
-    def switch(self, queue: str, *, on: bool, reason: str = "") -> bool:
-        """Switch a queue on or off; returns whether it was the other way before.
+    def switch(self, queue: str, *, on: bool, reason: str = "", tenant: str | None = None) -> bool:
+        """Switch a queue, or one tenant of it, on or off; whether it was the other way before.
 
-        A queue that is off gives nothing: `take` returns None. What is sent to it waits. Switched
-        on again, it counts failures anew, but not of groups that a reader holds. `reason`: for the
-        journal, and for who looks. Raises MessageError.
+        What is off is not given: of a queue that is, `take` returns None. What is sent to it waits,
+        and what readers hold is settled as ever. A queue that is switched on again counts failures
+        anew, but not of groups that a reader holds. A tenant that is has what waits of it, and no
+        time that it did not use. `reason`: for the journal, and for who looks. Raises MessageError.
         """
-        why = name("reason", reason or None) or ""
+        why, whose = name("reason", reason or None) or "", tenant_name(tenant)
         with self._writing() as database:
-            found = known_queue(database, queue_name(queue), self._clock())
-            return admin.switch(database, found, self._context.actor, why, on=on)
+            wanted, now, actor = queue_name(queue), self._clock(), self._context.actor
+            found = known_queue(database, wanted, now, locked=bool(whose))
+            if whose:
+                return switch_tenant(database, found, whose, actor, why, on=on)
+            return switch(database, found, actor, why, on=on)
 
     def held(self, queue: str | None = None, most: int = 100) -> list[HeldGroup]:
         """What readers hold, the longest first: of a queue or of all. Raises MessageError."""
@@ -230,10 +235,21 @@ class StoreOperations(StorePurging):
             found = known_queue(database, queue_name(queue), self._clock())
             return Gate(database, found.id, found.limits, found.now).states()
 
-    def off(self, queue: str) -> SwitchedOff | None:
-        """When and why a queue was switched off; None: it is on. Raises MessageError."""
+    def off(self, queue: str, tenant: str | None = None) -> SwitchedOff | None:
+        """When and why a queue, or one tenant of it, was switched off; None: it is on.
+
+        Raises MessageError.
+        """
+        whose = tenant_name(tenant)
         with self._connection() as database:
-            return admin.off(database, known_queue(database, queue_name(queue), self._clock()))
+            found = known_queue(database, queue_name(queue), self._clock())
+            return off(database, found, whose)
+
+    def off_tenants(self, queue: str) -> list[str]:
+        """The tenants of a queue that are switched off. Raises MessageError."""
+        with self._connection() as database:
+            found = known_queue(database, queue_name(queue), self._clock())
+            return sorted(found.off_tenants)
 
     @again
     def set_retention(self, journal_keep: float | None = 30) -> None:
@@ -406,9 +422,8 @@ class StoreOperations(StorePurging):
             found = known_queue(database, queue, self._clock())
             if found.fair or found.limits:
                 found = known_queue(database, queue, self._clock(), locked=True)
-            line = Line(database, found) if found.fair else None
             log = Log(database, found.name, found.moment, self._context.actor)
-            maintain(database, found, line, log)
+            _, line = maintained(database, found, log)
             if line is not None:
                 line.write()
             log.flush()

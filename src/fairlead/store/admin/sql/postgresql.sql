@@ -235,9 +235,9 @@ SELECT service, count(*) FROM fairlead.endpoints WHERE state <> 3 GROUP BY servi
 -- event: who did something, and when
 SELECT time, actor FROM fairlead.journal WHERE id = %(number)s;
 
--- switched_off: when a queue was switched off for the last time, by whom and why
+-- switched_off: when a queue, or a tenant of it, was switched off for the last time, by whom and why
 SELECT time, actor, detail FROM fairlead.journal WHERE kind = 'switched-off' AND queue = %(queue)s
-ORDER BY id DESC LIMIT 1;
+  AND tenant = %(tenant)s ORDER BY id DESC LIMIT 1;
 
 -- serve: a queue is a service's
 SELECT fairlead._run_serve(%(queue)s);

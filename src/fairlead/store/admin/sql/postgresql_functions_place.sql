@@ -55,7 +55,8 @@ BEGIN
             AND (q.fair < 2 OR x.tenant = g.tenant)) m;
     place := counted + moved + 1;
   END IF;
-  why := CASE WHEN g.state = 2 THEN 'working' WHEN q.enabled = 0 THEN 'switched-off'
+  why := CASE WHEN g.state = 2 THEN 'working'
+    WHEN q.enabled = 0 OR jsonb_exists(q.off_tenants::jsonb, g.tenant) THEN 'switched-off'
     WHEN g.state = 3 THEN 'released' ELSE 'ready' END;
   until := timestamptz 'epoch' + interval '1 microsecond'
     * CASE g.state WHEN 2 THEN g.deadline WHEN 3 THEN g.not_before END;

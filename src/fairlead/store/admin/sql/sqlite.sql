@@ -260,9 +260,9 @@ SELECT service, count(*) FROM fairlead_endpoints WHERE state <> 3 GROUP BY servi
 -- event: who did something, and when
 SELECT time, actor FROM fairlead_journal WHERE id = :number;
 
--- switched_off: when a queue was switched off for the last time, by whom and why
+-- switched_off: when a queue, or a tenant of it, was switched off for the last time, by whom and why
 SELECT time, actor, detail FROM fairlead_journal WHERE kind = 'switched-off' AND queue = :queue
-ORDER BY id DESC LIMIT 1;
+  AND tenant = :tenant ORDER BY id DESC LIMIT 1;
 
 -- serve: a queue is a service's
 UPDATE fairlead_queues SET by_library = 1 WHERE id = :queue AND by_library = 0;

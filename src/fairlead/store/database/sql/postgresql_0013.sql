@@ -46,6 +46,9 @@ FROM fairlead.journal WHERE cluster IS NOT NULL;
 -- For how long one message may be worked on by a handler, in seconds; NULL: for any time.
 ALTER TABLE fairlead.queues ADD COLUMN max_seconds BIGINT;
 
+-- Its tenants that are switched off, as JSON; NULL: none is.
+ALTER TABLE fairlead.queues ADD COLUMN off_tenants TEXT;
+
 -- What each queue holds, and how it is set.
 CREATE OR REPLACE VIEW fairlead.queue_status WITH (security_invoker = true) AS
 SELECT q.name AS queue,
@@ -62,9 +65,9 @@ SELECT q.name AS queue,
   q.discipline, q.default_priority, q.step / 1000000.0::double precision AS ageing,
   q.weights::jsonb AS weights, q.max_waiting, q.max_failures, q.poison, q.enabled = 1 AS enabled,
   CASE q.enabled WHEN 0 THEN timestamptz 'epoch' + interval '1 microsecond' * (SELECT j.time FROM fairlead.journal j
-    WHERE j.kind = 'switched-off' AND j.queue = q.name ORDER BY j.id DESC LIMIT 1) END AS off_since,
+    WHERE j.kind = 'switched-off' AND j.queue = q.name AND j.tenant = '' ORDER BY j.id DESC LIMIT 1) END AS off_since,
   CASE q.enabled WHEN 0 THEN (SELECT coalesce(j.detail || ', ', '') || 'by ' || j.actor FROM fairlead.journal j
-    WHERE j.kind = 'switched-off' AND j.queue = q.name ORDER BY j.id DESC LIMIT 1) END AS off_why,
+    WHERE j.kind = 'switched-off' AND j.queue = q.name AND j.tenant = '' ORDER BY j.id DESC LIMIT 1) END AS off_why,
   CASE WHEN q.retry IS NOT NULL THEN jsonb_build_object('base', (q.retry::jsonb->>'base')::double precision / 1e6,
     'factor', (q.retry::jsonb->>'factor')::double precision / 1e2,
     'limit', (q.retry::jsonb->>'limit')::double precision / 1e6,
@@ -72,7 +75,48 @@ SELECT q.name AS queue,
   q.count_as_failure::jsonb AS count_as_failure, q.keep_dead / 86400e6::double precision AS keep_dead,
   q.max_seconds,
   timestamptz 'epoch' + interval '1 microsecond' * (SELECT min(g.taken) FROM fairlead.groups g
-    WHERE g.queue = q.id AND g.state = 2) AS longest_held_since
+    WHERE g.queue = q.id AND g.state = 2) AS longest_held_since,
+  coalesce(q.off_tenants::jsonb, '[]') AS off_tenants
 FROM fairlead.queues q;
+
+-- The groups that wait for a reader: those that can be taken in the order in which they would be, and
+-- those that were released with a delay. A raise counts in the order from the next take on.
+CREATE OR REPLACE VIEW fairlead.waiting WITH (security_invoker = true) AS
+SELECT p.queue, p.place, p.name AS in_group,
+  CASE WHEN p.name IS NULL
+    THEN (SELECT m.key FROM fairlead.messages m WHERE m.group_id = p.id LIMIT 1) END AS id,
+  p.tenant, nullif(p.priority, -1) AS priority,
+  (SELECT n.priority FROM fairlead.pending_updates n WHERE n.group_id = p.id AND n.kind = 'raised'
+    AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1) AS raised_to,
+  (SELECT count(*) FROM fairlead.messages m WHERE m.group_id = p.id) AS messages,
+  timestamptz 'epoch' + p.arrived * interval '1 microsecond' AS since,
+  CASE WHEN p.enabled = 0 OR jsonb_exists(p.off_tenants::jsonb, p.tenant) THEN 'switched-off'
+    WHEN p.place IS NULL THEN 'released' ELSE 'ready' END AS why,
+  timestamptz 'epoch' + p.not_before * interval '1 microsecond' AS until, p.failures
+FROM (
+  SELECT q.name AS queue, q.enabled, q.off_tenants, w.*, NULL::bigint AS not_before
+  FROM fairlead.queues q CROSS JOIN LATERAL (
+    WITH RECURSIVE walk AS (
+      (SELECT 1::bigint AS place, g.id, g.name, g.tenant, g.priority, g.arrived, g.failures, g.k1, g.k2
+        FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 1
+          AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+        ORDER BY g.k1, g.k2 LIMIT 1)
+      UNION ALL
+      SELECT b.place + 1, n.* FROM walk b CROSS JOIN LATERAL (
+        SELECT g.id, g.name, g.tenant, g.priority, g.arrived, g.failures, g.k1, g.k2
+        FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 1 AND (g.k1, g.k2) > (b.k1, b.k2)
+          AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+        ORDER BY g.k1, g.k2 LIMIT 1) n)
+    SELECT place, id, name, tenant, priority, arrived, failures FROM walk) w
+  WHERE q.fair <> 2
+  UNION ALL
+  SELECT q.name, q.enabled, q.off_tenants, row_number() OVER (PARTITION BY q.id, g.tenant ORDER BY g.k1, g.k2),
+    g.id, g.name, g.tenant, g.priority, g.arrived, g.failures, NULL
+  FROM fairlead.queues q JOIN fairlead.groups g ON g.queue = q.id AND g.state = 1
+  WHERE q.fair = 2 AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+  UNION ALL
+  SELECT q.name, q.enabled, q.off_tenants, NULL, g.id, g.name, g.tenant, g.priority, g.arrived, g.failures, g.not_before
+  FROM fairlead.queues q JOIN fairlead.groups g ON g.queue = q.id AND g.state = 3
+  WHERE EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)) p;
 
 UPDATE fairlead.schema SET version = 13;

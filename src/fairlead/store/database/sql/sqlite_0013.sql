@@ -54,6 +54,9 @@ FROM (SELECT q.name AS queue, d.key AS id, d.group_name AS in_group, d.tenant, d
 -- For how long one message may be worked on by a handler, in seconds; NULL: for any time.
 ALTER TABLE fairlead_queues ADD COLUMN max_seconds INTEGER;
 
+-- Its tenants that are switched off, as JSON; NULL: none is.
+ALTER TABLE fairlead_queues ADD COLUMN off_tenants TEXT;
+
 -- What each queue holds, and how it is set.
 DROP VIEW fairlead_queue_status;
 CREATE VIEW fairlead_queue_status AS
@@ -71,17 +74,44 @@ SELECT q.name AS queue,
   q.discipline, q.default_priority, q.step / 1e6 AS ageing, q.weights, q.max_waiting, q.max_failures, q.poison,
   q.enabled,
   CASE q.enabled WHEN 0 THEN (SELECT j.time FROM fairlead_journal j
-    WHERE j.kind = 'switched-off' AND j.queue = q.name ORDER BY j.id DESC LIMIT 1) / 1e6 END AS off_since,
+    WHERE j.kind = 'switched-off' AND j.queue = q.name AND j.tenant = '' ORDER BY j.id DESC LIMIT 1) / 1e6 END AS off_since,
   CASE q.enabled WHEN 0 THEN (SELECT coalesce(j.detail || ', ', '') || 'by ' || j.actor FROM fairlead_journal j
-    WHERE j.kind = 'switched-off' AND j.queue = q.name ORDER BY j.id DESC LIMIT 1) END AS off_why,
+    WHERE j.kind = 'switched-off' AND j.queue = q.name AND j.tenant = '' ORDER BY j.id DESC LIMIT 1) END AS off_why,
   CASE WHEN q.retry IS NOT NULL THEN json_object('base', json_extract(q.retry, '$.base') / 1e6,
     'factor', json_extract(q.retry, '$.factor') / 1e2, 'limit', json_extract(q.retry, '$.limit') / 1e6,
     'jitter', json_extract(q.retry, '$.jitter') / 1e2) END AS retry,
   q.count_as_failure, q.keep_dead / 86400e6 AS keep_dead,
   q.max_seconds,
   (SELECT min(g.taken) FROM fairlead_groups g
-    WHERE g.queue = q.id AND g.state = 2) / 1e6 AS longest_held_since
+    WHERE g.queue = q.id AND g.state = 2) / 1e6 AS longest_held_since,
+  coalesce(q.off_tenants, '[]') AS off_tenants
 FROM fairlead_queues q;
+
+-- The groups that wait for a reader: those that can be taken in the order in which they would be, and
+-- those that were released with a delay. A raise counts in the order from the next take on.
+DROP VIEW fairlead_waiting;
+CREATE VIEW fairlead_waiting AS
+SELECT p.queue, p.place, p.name AS in_group,
+  CASE WHEN p.name IS NULL
+    THEN (SELECT m.key FROM fairlead_messages m WHERE m.group_id = p.id LIMIT 1) END AS id,
+  p.tenant, nullif(p.priority, -1) AS priority,
+  (SELECT n.priority FROM fairlead_pending_updates n WHERE n.group_id = p.id AND n.kind = 'raised'
+    AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1) AS raised_to,
+  (SELECT count(*) FROM fairlead_messages m WHERE m.group_id = p.id) AS messages,
+  p.arrived / 1e6 AS since,
+  CASE WHEN p.enabled = 0 OR p.tenant IN (SELECT value FROM json_each(p.off_tenants)) THEN 'switched-off'
+    WHEN p.place IS NULL THEN 'released' ELSE 'ready' END AS why,
+  p.not_before / 1e6 AS until, p.failures
+FROM (
+  SELECT q.name AS queue, q.enabled, q.off_tenants,
+    row_number() OVER (PARTITION BY q.name, CASE q.fair WHEN 2 THEN g.tenant END ORDER BY g.k1, g.k2) AS place,
+    g.id, g.name, g.tenant, g.priority, g.arrived, g.failures, NULL AS not_before
+  FROM fairlead_queues q JOIN fairlead_groups g ON g.queue = q.id AND g.state = 1
+  WHERE EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id)
+  UNION ALL
+  SELECT q.name, q.enabled, q.off_tenants, NULL, g.id, g.name, g.tenant, g.priority, g.arrived, g.failures, g.not_before
+  FROM fairlead_queues q JOIN fairlead_groups g ON g.queue = q.id AND g.state = 3
+  WHERE EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id)) p;
 
 -- With a queue goes what was remembered of it.
 CREATE TRIGGER fairlead_queue_gone AFTER DELETE ON fairlead_queues BEGIN

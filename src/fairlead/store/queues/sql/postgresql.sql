@@ -4,7 +4,7 @@
 -- queue: how a queue is set, and the time of the latest event
 SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
        max_waiting, max_failures, max_seconds, completing, enabled, poison, by_library, retry,
-       count_as_failure, keep_dead, limits, remembered,
+       count_as_failure, keep_dead, limits, off_tenants, remembered,
        (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        EXISTS (SELECT 1 FROM fairlead.listeners s WHERE s.queue = q.id),
@@ -295,9 +295,13 @@ SELECT * FROM fairlead._try_settle(%(token)s, %(outcome)s, %(given)s::bigint[], 
 -- switch: switch a queue on or off
 SELECT * FROM fairlead._run_switch(%(enabled)s, %(queue)s);
 
--- events_of_groups: what happened to some groups
+-- set_off_tenants: which tenants of a queue are switched off
+SELECT fairlead._run_set_off_tenants(%(off_tenants)s, %(queue)s);
+
+-- events_of_groups: what happened to some groups, and which tenants were switched off and on
 SELECT id, time, kind, group_name, key, tenant, priority, token, actor, detail FROM fairlead.journal
-WHERE id > %(after)s AND queue = %(queue)s AND group_name = ANY (%(groups)s::text[])
+WHERE id > %(after)s AND queue = %(queue)s AND (group_name = ANY (%(groups)s::text[])
+  OR kind IN ('switched-off', 'switched-on') AND tenant <> '')
 ORDER BY id LIMIT %(most)s;
 
 -- first_kept: the time of the first event that is kept

@@ -16,7 +16,8 @@ RETURNS TABLE (
   o_id bigint, o_name text, o_discipline text, o_default_priority bigint, o_step bigint, o_weights text,
   o_fair bigint, o_virtual_time text, o_backlogged bigint, o_in_service bigint, o_max_waiting bigint,
   o_max_failures bigint, o_max_seconds bigint, o_completing bigint, o_enabled bigint, o_poison text, o_by_library bigint,
-  o_retry text, o_count_as_failure text, o_keep_dead bigint, o_limits text, o_remembered bigint,
+  o_retry text, o_count_as_failure text, o_keep_dead bigint, o_limits text, o_off_tenants text,
+  o_remembered bigint,
   o_time bigint, o_int8 bigint, o_exists boolean, o_current_setting text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -24,7 +25,7 @@ BEGIN
     SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged,
       in_service,
            max_waiting, max_failures, max_seconds, completing, enabled, poison, by_library, retry,
-           count_as_failure, keep_dead, limits, remembered,
+           count_as_failure, keep_dead, limits, off_tenants, remembered,
            (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
            (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
            EXISTS (SELECT 1 FROM fairlead.listeners s WHERE s.queue = q.id),

@@ -133,6 +133,19 @@ BEGIN
   RETURN true;
 END $$;
 
+-- Raises what keeps plain SQL from taking from a queue.
+CREATE OR REPLACE FUNCTION fairlead._check_takeable(q fairlead.queues) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF q.fair > 0 THEN
+    PERFORM fairlead._refuse(format('queue %L: found a queue that its tenants share, allowed in '
+      'SQL: one without tenants; take from it with the library', q.name), 'FL004');
+  ELSIF q.limits IS NOT NULL THEN
+    PERFORM fairlead._refuse(format('queue %L: found a queue with limits, allowed in SQL: one '
+      'without; take from it with the library', q.name), 'FL004');
+  END IF;
+END $$;
+
 -- Take the best group that nobody holds, or the one that is named, and its first messages; or those of
 -- one conversation in it. `o_end`: the end to which a message comes, as `_row_of` gives it. A row of
 -- nothing: so much had expired that the rest is for another transaction; whoever asks again goes on.
@@ -168,13 +181,8 @@ BEGIN
   SELECT * INTO q FROM fairlead.queues WHERE name = p_queue;
   IF NOT FOUND OR q.enabled = 0 THEN
     RETURN;
-  ELSIF q.fair > 0 THEN
-    PERFORM fairlead._refuse(format('queue %L: found a queue that its tenants share, allowed in '
-      'SQL: one without tenants; take from it with the library', p_queue), 'FL004');
-  ELSIF q.limits IS NOT NULL THEN
-    PERFORM fairlead._refuse(format('queue %L: found a queue with limits, allowed in SQL: one '
-      'without; take from it with the library', p_queue), 'FL004');
   END IF;
+  PERFORM fairlead._check_takeable(q);
   moment := fairlead._moment(now);
   -- the first in the order of an index: a plan without values would look anywhere for one that fits
   IF EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = q.id AND kind = 'raised')
@@ -183,9 +191,11 @@ BEGIN
       OR (SELECT min(due) FROM fairlead.delayed WHERE queue = q.id) <= now
       OR (SELECT min(deadline) FROM fairlead.groups WHERE queue = q.id AND state = 2) <= now THEN
     PERFORM fairlead._maintain(q, p_actor);
-    IF EXISTS (SELECT 1 FROM fairlead.queues x WHERE x.id = q.id AND x.enabled = 0) THEN
+    SELECT * INTO q FROM fairlead.queues WHERE id = q.id;
+    IF q.enabled = 0 THEN
       RETURN;  -- a failure has switched it off
     END IF;
+    PERFORM fairlead._check_takeable(q);  -- what has just arrived may be of tenants
   END IF;
   LOOP
     IF p_conversation IS NOT NULL AND NOT EXISTS (

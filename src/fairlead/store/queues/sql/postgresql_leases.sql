@@ -54,8 +54,15 @@ SELECT q.id, q.enabled, (extract(epoch FROM clock_timestamp()) * 1000000)::bigin
        EXISTS (SELECT 1 FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 1),
        least((SELECT min(g.not_before) FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 3),
          (SELECT min(d.due) FROM fairlead.delayed d WHERE d.queue = q.id)),
-       (SELECT min(g.deadline) FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 2), q.limits
+       (SELECT min(g.deadline) FROM fairlead.groups g WHERE g.queue = q.id AND g.state = 2), q.limits,
+       q.off_tenants
 FROM fairlead.queues q WHERE q.name = %(name)s;
+
+-- ready_besides: whether a group can be taken of another tenant than some, or tenants are to be counted
+SELECT 1 FROM fairlead.queues q WHERE q.id = %(queue)s AND (q.fair <> 2
+  OR EXISTS (SELECT 1 FROM fairlead.pending_updates n WHERE n.queue = q.id AND n.kind <> 'raised')
+  OR EXISTS (SELECT 1 FROM fairlead.tenants t WHERE t.queue = q.id AND t.backlogged = 1
+    AND t.name <> ALL (%(besides)s::text[])));
 
 -- still_held: whether a group is held with a token
 SELECT 1 FROM fairlead.groups WHERE id = %(id)s AND token = %(token)s AND state = 2;

@@ -4,7 +4,7 @@
 -- queue: how a queue is set, and the time of the latest event
 SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
        max_waiting, max_failures, max_seconds, completing, enabled, poison, by_library, retry,
-       count_as_failure, keep_dead, limits, remembered,
+       count_as_failure, keep_dead, limits, off_tenants, remembered,
        (SELECT time FROM fairlead_journal
         WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
 FROM fairlead_queues WHERE name = :name;
@@ -12,7 +12,7 @@ FROM fairlead_queues WHERE name = :name;
 -- queue_locked: the same, by a reader that charges tenants: one at a time
 SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time, backlogged, in_service,
        max_waiting, max_failures, max_seconds, completing, enabled, poison, by_library, retry,
-       count_as_failure, keep_dead, limits, remembered,
+       count_as_failure, keep_dead, limits, off_tenants, remembered,
        (SELECT time FROM fairlead_journal
         WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
 FROM fairlead_queues WHERE name = :name;
@@ -282,9 +282,13 @@ DELETE FROM fairlead_pending_updates WHERE queue = :queue AND kind <> 'raised';
 UPDATE fairlead_queues SET enabled = :enabled WHERE id = :queue AND enabled <> :enabled
 RETURNING id;
 
--- events_of_groups: what happened to some groups
+-- set_off_tenants: which tenants of a queue are switched off
+UPDATE fairlead_queues SET off_tenants = :off_tenants WHERE id = :queue;
+
+-- events_of_groups: what happened to some groups, and which tenants were switched off and on
 SELECT id, time, kind, group_name, key, tenant, priority, token, actor, detail FROM fairlead_journal
-WHERE id > :after AND queue = :queue AND group_name IN (SELECT value FROM json_each(:groups))
+WHERE id > :after AND queue = :queue AND (group_name IN (SELECT value FROM json_each(:groups))
+  OR kind IN ('switched-off', 'switched-on') AND tenant <> '')
 ORDER BY id LIMIT :most;
 
 -- first_kept: the time of the first event that is kept

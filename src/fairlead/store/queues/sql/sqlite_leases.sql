@@ -8,8 +8,15 @@ SELECT q.id, q.enabled, 0, EXISTS (SELECT 1 FROM fairlead_groups g WHERE g.queue
        (SELECT min(at) FROM (
          SELECT min(g.not_before) AS at FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 3
          UNION ALL SELECT min(d.due) FROM fairlead_delayed d WHERE d.queue = q.id)),
-       (SELECT min(g.deadline) FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 2), q.limits
+       (SELECT min(g.deadline) FROM fairlead_groups g WHERE g.queue = q.id AND g.state = 2), q.limits,
+       q.off_tenants
 FROM fairlead_queues q WHERE q.name = :name;
+
+-- ready_besides: whether a group can be taken of another tenant than some, or tenants are to be counted
+SELECT 1 FROM fairlead_queues q WHERE q.id = :queue AND (q.fair <> 2
+  OR EXISTS (SELECT 1 FROM fairlead_pending_updates n WHERE n.queue = q.id AND n.kind <> 'raised')
+  OR EXISTS (SELECT 1 FROM fairlead_tenants t WHERE t.queue = q.id AND t.backlogged = 1
+    AND t.name NOT IN (SELECT value FROM json_each(:besides))));
 
 -- held_by: groups in the hands of some holders
 SELECT id, token, taken FROM fairlead_groups
