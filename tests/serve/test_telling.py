@@ -38,9 +38,9 @@ def served(store: Store, caplog: pytest.LogCaptureFixture) -> Iterator[Served]:
         yield found
 
 
-def named(served: Served, host: str = "shop") -> Any:
+def named(served: Served, host: str = "shop", name: str = "the-client") -> Any:
     box = Container()
-    box.container_id = "the-client"
+    box.container_id = name
     return BlockingConnection(
         served.url, 20, container=box, allowed_mechs="ANONYMOUS", virtual_host=host
     )
@@ -123,6 +123,31 @@ def test_the_journal_names_the_client_for_whom_work_was_taken(store: Store, serv
     found = [each.actor for each in store.journal() if each.kind == "taken"]
     assert [each.endswith(" for the-client") for each in found] == [True]
     connection.close()
+
+
+def test_it_is_told_which_of_two_clients_holds_a_group(store: Store) -> None:
+    """At once who may be; exactly, when the server has renewed its lease."""
+    with serving(store, access=Access(ACCESS), lease=2) as served:
+        idle, busy = named(served, name="idle"), named(served, name="busy")
+        idle.create_receiver("jobs", credit=1)
+        receiver = busy.create_receiver("jobs", credit=1)
+        for group in ("a", "b"):
+            store.send("jobs", group, group=group)
+        wait_until(lambda: len(store.held()) == 2)
+        assert {each.client.split()[0] for each in store.held()} <= {"busy", "idle"}
+
+        def clients() -> list[str]:
+            return sorted(each.client.partition("127.0.0.1:")[0] for each in store.held())
+
+        wait_until(lambda: clients() == ["busy (anonymous@", "idle (anonymous@"])
+        message = receiver.receive(timeout=10)
+        assert [each.client[:4] for each in store.held() if each.group == message.body] == ["busy"]
+        receiver.accept()
+        busy.close()
+        wait_until(lambda: clients() == ["idle (anonymous@"])
+    assert store.held() == []
+    assert store.take("jobs") is not None
+    assert [each.client for each in store.held()] == [""]
 
 
 def test_the_end_tells_how_many_were_connected(

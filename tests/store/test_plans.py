@@ -169,6 +169,7 @@ COMMON: Final[dict[str, Any]] = {
     "count_as_failure": "[]",
     "keep_dead": None,
     "limits": None,
+    "client": None,
     "off_tenants": None,
     "lane": "",
     "closed": ["1"],

@@ -249,6 +249,7 @@ def go_back_a_version(owner: psycopg.Connection) -> None:
     owner.execute("DROP VIEW fairlead._cluster_events")
     for column in ("max_seconds", "off_tenants"):  # and its views
         owner.execute(f"ALTER TABLE fairlead.queues DROP COLUMN {column} CASCADE".encode())
+    owner.execute("ALTER TABLE fairlead.groups DROP COLUMN client")
     owner.execute("UPDATE fairlead.schema SET version = version - 1")
 
 

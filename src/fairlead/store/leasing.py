@@ -274,7 +274,9 @@ class StoreLeases(ABC, DialogSession):
         length = duration("lease", lease, MIN_LEASE)
         with self._writing() as database:
             deadline = time_of(database, self._clock()) + length
-            if not database.run("extend", id=held.id, token=held.token, deadline=deadline):
+            if not database.run(
+                "extend", id=held.id, token=held.token, deadline=deadline, client=None
+            ):
                 raise stale(held.token)
             return deadline
 

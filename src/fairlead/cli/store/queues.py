@@ -156,6 +156,7 @@ def held(store: Store, queue: str | None, most: int, *, as_json: bool) -> None:
                 "held for": length(max(int(now - each.since), 0)),
                 "lease over in": length(int(each.until - now)) if each.until > now else "now",
                 "reader": each.reader or "in plain SQL",
+                "client": each.client,
             }
             for each in found
         ],

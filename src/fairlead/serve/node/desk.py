@@ -392,6 +392,7 @@ class Desk:
             self.links.rotate(-1)
             if receiver.wanted and not self.stopped:
                 receiver.holdings[holding.held.id] = holding
+                holding.held.client = receiver.who.in_full
                 if holding.held.group:
                     self._by_group[holding.held.group] = receiver, holding
                 receiver.ready.append(holding)

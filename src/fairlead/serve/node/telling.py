@@ -33,6 +33,12 @@ class Who(NamedTuple):
         """By which it is called beside a group that was taken for it."""
         return (self.container or self.user or self.place)[:SHOWN]
 
+    @property
+    def in_full(self) -> str:
+        """By which it is called where its group is held for longer: with its user and address."""
+        at = "@".join(each[:SHOWN] for each in (self.user, self.place) if each)
+        return f"{self.container[:SHOWN]} ({at})" if self.container else at
+
     def __str__(self) -> str:
         """For a line of the log."""
         said = zip(("peer", "user", "container", "host"), self, strict=True)

@@ -33,6 +33,9 @@ class HeldGroup(NamedTuple):
     """What settles it."""
     reader: str
     """Host and process of who holds it; "" for a reader in plain SQL."""
+    client: str
+    """For whom a server holds it: the AMQP client, with its address; in the first seconds only by
+    name, or those of whom it is one. "" for all other readers."""
     since: float
     """When it was taken: seconds since 1970."""
     until: float
@@ -42,13 +45,17 @@ class HeldGroup(NamedTuple):
 def held_groups(database: Database, queue: Queue | None, most: int) -> list[HeldGroup]:
     """What readers hold, the longest first; of one queue or of all."""
     rows = database.run("held_groups", queue=queue and queue.id, most=most)
-    return [
-        HeldGroup(
-            *(name, group, tenant, priority, attempt, messages, token),
-            *(reader or "", seconds(taken), seconds(deadline)),
-        )
-        for name, group, tenant, priority, attempt, messages, token, reader, taken, deadline in rows
-    ]
+    found = []
+    for *most_of, reader, client, actor, taken, deadline in rows:
+        whose = client or _taken_for(reader, actor)
+        found.append(HeldGroup(*(*most_of, reader, whose, seconds(taken), seconds(deadline))))
+    return found
+
+
+def _taken_for(reader: str, actor: str) -> str:
+    """For whom it was taken, as the journal says who took it; "": it took it for itself."""
+    taker = f"{reader} for "
+    return actor.removeprefix(taker) if reader and actor.startswith(taker) else ""
 
 
 def take_back_with(

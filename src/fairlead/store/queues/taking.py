@@ -73,6 +73,8 @@ class Held(Struct, weakref=True):
     None: it is no server, which is asked each time."""
     page: int = PAGE
     """So many of its messages are read at once."""
+    client: str = ""
+    """For whom a server holds it; whoever looks is told when the lease is renewed."""
     max_seconds: int | None = None
     """For so long its reader may keep one message, where somebody has looked; None: any time."""
 
@@ -153,7 +155,7 @@ def _take_once(
         found += full
     if gate is not None:
         gate.write()
-    _record(found, log, numbered=not database.has_sequences)
+    _record(found, log)
     if line is not None:
         line.forget_if_idle()
         line.write()
@@ -161,15 +163,15 @@ def _take_once(
     return found, more
 
 
-def _record(taken: Sequence[Held], log: Log, *, numbered: bool) -> None:
-    """Write the events of groups that are taken; `numbered`: under the numbers of their tokens."""
+def _record(taken: Sequence[Held], log: Log) -> None:
+    """Write the events of groups that are taken, under the numbers of their tokens."""
     if taken and not any(each.group for each in taken):
         log.add_lone("taken", [each.id for each in taken], numbered=True)
         return
     for each in taken:
         log.add(
             "taken",
-            id=each.token if numbered else None,
+            id=each.token,
             group=each.group,
             key="" if each.group else each.messages[0].id,
             tenant=each.tenant,
@@ -185,7 +187,8 @@ def renewed(database: Database, every: Iterable[Held], deadline: int) -> list[in
     """Let leases end at another time, in microseconds; the tokens of work that is lost."""
     lost = []
     for held in every:
-        if not database.run("extend", id=held.id, token=held.token, deadline=deadline):
+        kept = {"id": held.id, "token": held.token, "client": held.client or None}
+        if not database.run("extend", deadline=deadline, **kept):
             lost.append(held.token)
         held.deadline = deadline
     return lost

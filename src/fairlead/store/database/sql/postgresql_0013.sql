@@ -49,6 +49,9 @@ ALTER TABLE fairlead.queues ADD COLUMN max_seconds BIGINT;
 -- Its tenants that are switched off, as JSON; NULL: none is.
 ALTER TABLE fairlead.queues ADD COLUMN off_tenants TEXT;
 
+-- For whom a server holds a group: the AMQP client; NULL: nobody, or it has held it for a moment only.
+ALTER TABLE fairlead.groups ADD COLUMN client TEXT;
+
 -- What each queue holds, and how it is set.
 CREATE OR REPLACE VIEW fairlead.queue_status WITH (security_invoker = true) AS
 SELECT q.name AS queue,

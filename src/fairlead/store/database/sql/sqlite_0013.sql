@@ -57,6 +57,9 @@ ALTER TABLE fairlead_queues ADD COLUMN max_seconds INTEGER;
 -- Its tenants that are switched off, as JSON; NULL: none is.
 ALTER TABLE fairlead_queues ADD COLUMN off_tenants TEXT;
 
+-- For whom a server holds a group: the AMQP client; NULL: nobody, or it has held it for a moment only.
+ALTER TABLE fairlead_groups ADD COLUMN client TEXT;
+
 -- What each queue holds, and how it is set.
 DROP VIEW fairlead_queue_status;
 CREATE VIEW fairlead_queue_status AS

@@ -14,12 +14,14 @@ BEGIN
 END $$;
 
 -- A longer lease.
-CREATE OR REPLACE FUNCTION fairlead._run_extend(p_deadline bigint, p_id bigint, p_token bigint)
+CREATE OR REPLACE FUNCTION fairlead._run_extend(
+  p_deadline bigint, p_id bigint, p_token bigint, p_client text)
 RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM fairlead._check_deadline(p_deadline);
   RETURN QUERY
-    UPDATE fairlead.groups SET deadline = p_deadline WHERE id = p_id AND token = p_token AND state = 2
+    UPDATE fairlead.groups SET deadline = p_deadline, client = coalesce(p_client, client)
+    WHERE id = p_id AND token = p_token AND state = 2
     RETURNING id;
 END $$;
 

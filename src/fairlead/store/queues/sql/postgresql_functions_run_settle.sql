@@ -47,7 +47,8 @@ RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_
 BEGIN
   UPDATE fairlead.groups g SET state = r.state, not_before = r.not_before, priority = r.priority,
     entered = r.entered, number = r.number, k1 = r.k1, k2 = r.k2, head = r.head, arrived = r.arrived,
-    releases = r.releases, failures = r.failures, token = NULL, holder = NULL, deadline = NULL
+    releases = r.releases, failures = r.failures, token = NULL, holder = NULL, deadline = NULL,
+    client = NULL
   FROM unnest(p_state, p_not_before, p_priority, p_entered,
     p_number, p_k1, p_k2, p_head,
     p_arrived, p_releases, p_failures, p_id)

@@ -63,7 +63,7 @@ BEGIN
     k2 = fairlead._k2(q.discipline, q.step, raised, coalesce(first.id, 0)),
     head = coalesce(first.id, 0), arrived = coalesce(first.arrived, 0),
     releases = CASE WHEN p_released THEN g.releases + 1 ELSE 0 END, failures = p_failures,
-    token = NULL, holder = NULL, deadline = NULL
+    token = NULL, holder = NULL, deadline = NULL, client = NULL
     WHERE x.id = p_id;
 END $$;
 

@@ -247,9 +247,9 @@ BEGIN
       RETURN;
     END IF;
   END LOOP;
-  INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, priority, cost, attempt,
+  INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost, attempt,
       token, actor, lease)
-    VALUES (moment, 'taken', q.name, coalesce(g.name, ''),
+    VALUES (g.token, moment, 'taken', q.name, coalesce(g.name, ''),
       CASE WHEN g.name IS NULL
         THEN (SELECT m.key FROM fairlead.messages m WHERE m.group_id = g.id LIMIT 1) ELSE '' END,
       g.tenant, nullif(g.was_priority, -1), total, g.releases + 1, g.token, p_actor, g.deadline);

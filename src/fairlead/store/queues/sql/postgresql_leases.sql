@@ -13,8 +13,8 @@ WHERE h.id IN (SELECT DISTINCT holder FROM fairlead.groups WHERE queue = %(queue
 -- fence: groups with the tokens of who holds them, kept from everybody else until it has settled them
 SELECT * FROM fairlead._run_fence(%(ids)s::bigint[]);
 
--- extend: a longer lease
-SELECT * FROM fairlead._run_extend(%(deadline)s, %(id)s, %(token)s);
+-- extend: a longer lease, and for whom it is held, where that is said
+SELECT * FROM fairlead._run_extend(%(deadline)s, %(id)s, %(token)s, %(client)s);
 
 -- add_holder: a process that takes work
 SELECT * FROM fairlead._run_add_holder(%(host)s, %(pid)s, %(name)s, %(since)s);

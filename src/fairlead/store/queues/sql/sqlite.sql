@@ -200,7 +200,8 @@ VALUES (:id, :queue, :died, :reason, 0, :group, :tenant, :priority, :key, :cost,
 -- put_back: a group is not held any more
 UPDATE fairlead_groups SET state = :state, not_before = :not_before, priority = :priority,
   entered = :entered, number = :number, k1 = :k1, k2 = :k2, head = :head, arrived = :arrived,
-  releases = :releases, failures = :failures, token = NULL, holder = NULL, deadline = NULL
+  releases = :releases, failures = :failures, token = NULL, holder = NULL, deadline = NULL,
+  client = NULL
 WHERE id = :id;
 
 -- lock_ended: those of some groups to which nobody is sending

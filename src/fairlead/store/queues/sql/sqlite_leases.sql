@@ -32,8 +32,9 @@ SELECT id, queue, name, tenant, token, was_priority, was_entered, was_number, wa
   failures, taken, holder
 FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids));
 
--- extend: a longer lease
-UPDATE fairlead_groups SET deadline = :deadline WHERE id = :id AND token = :token AND state = 2
+-- extend: a longer lease, and for whom it is held, where that is said
+UPDATE fairlead_groups SET deadline = :deadline, client = coalesce(:client, client)
+WHERE id = :id AND token = :token AND state = 2
 RETURNING id;
 
 -- add_holder: a process that takes work
