@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.config.serving import DEEDS, Limits, Right
+from fairlead.config.serving import DEEDS, Limits, Refusal, Right, load_serving
+from fairlead.errors import ConfigError
 from fairlead.serve.limits import Counts
 from fairlead.serve.rights import MOST_KEPT, Rights
 from fairlead.serve.wire.records import Condition
@@ -128,3 +131,26 @@ def test_the_oldest_of_the_network_with_most_gives_way() -> None:
 def test_memory_has_an_end() -> None:
     counts = Counts(Limits(message=10, memory=10))
     assert [counts.memory(k) is None for k in (0, 10, 11)] == [True, True, False]
+
+
+def test_all_that_a_refusal_says_has_to_match() -> None:
+    found = Rights(refused=[Refusal(user="anna", peer="10.0.0.7:*"), Refusal(container="b*")])
+    said = [
+        found.refusal_of_client(*each) is not None
+        for each in [
+            ("anna", "x", "10.0.0.7:5000"),
+            ("anna", "x", "10.0.0.70:5000"),
+            ("berta", "x", "10.0.0.7:5000"),
+            ("berta", "box", ""),
+            ("berta", "b" * 10**6, ""),
+        ]
+    ]
+    assert said == [True, False, False, True, True]
+    assert Rights().refusal_of_client("anna", "x", "10.0.0.7:5000") is None
+
+
+def test_a_refusal_of_nobody_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "serve.toml"
+    file.write_text("[[refuse]]\n", "utf-8")
+    with pytest.raises(ConfigError, match="found nothing, allowed: user, container, peer"):
+        load_serving(file)

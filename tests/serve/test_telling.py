@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+import msgspec
 import pytest
 from proton import ProtonException
 from proton.reactor import Container
 from proton.utils import BlockingConnection, LinkDetached
 
 from fairlead import Store
-from fairlead.config.serving import Right, Serving
+from fairlead.config.serving import Refusal, Right, Serving
 from fairlead.serve.access import Access
 from fairlead.serve.node import desk
 from tests.serve.serving import Served, serving, wait_until
@@ -148,6 +149,39 @@ def test_it_is_told_which_of_two_clients_holds_a_group(store: Store) -> None:
     assert store.held() == []
     assert store.take("jobs") is not None
     assert [each.client for each in store.held()] == [""]
+
+
+def test_whom_the_file_refuses_ends_and_is_not_let_in_again(
+    store: Store, served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    for group in ("a", "b"):
+        store.send("jobs", group, group=group)
+    hung, other = named(served, name="hung"), named(served, name="other")
+    hung.create_receiver("jobs", credit=2).receive(timeout=10)
+    wait_until(lambda: len(store.held()) == 2)
+
+    def govern(*refused: Refusal) -> None:
+        serving_ = msgspec.structs.replace(ACCESS, refused=[*refused])
+        served.call(lambda: served.server.govern(Access(serving_, None, served.server.access)))
+
+    govern(Refusal(container="hu*", peer="10.*"), Refusal(container="hung", peer="127.0.0.1:*"))
+    wait_until(lambda: bool(lines(caplog, "client-ended")))
+    (line,) = lines(caplog, "client-ended")
+    assert 'container="hung"' in line
+    assert "amqp:unauthorized-access" in line
+    wait_until(lambda: not store.held())
+    with pytest.raises(ProtonException, match="refuses this client"):
+        hung.wait(lambda: False, timeout=10)
+    with pytest.raises(ProtonException, match="refuses this client"):
+        named(served, name="hung")
+    receiver = other.create_receiver("jobs", credit=2)
+    messages = [receiver.receive(timeout=10) for _ in range(2)]
+    assert sorted(each.body for each in messages) == ["a", "b"]
+    assert sum(each.failures for each in store.queues()) == 0
+    other.close()
+    govern()
+    wait_until(lambda: not served.server.access.serving.refused)
+    named(served, name="hung").close()
 
 
 def test_the_end_tells_how_many_were_connected(

@@ -94,6 +94,27 @@ class Right(FileTable, frozen=True, kw_only=True):
             raise ValueError("may: found nothing, allowed: send, take, browse")
 
 
+class Refusal(FileTable, frozen=True, kw_only=True):
+    """A `[[refuse]]`: clients that are not let in, and end. `*`: any characters."""
+
+    user: Name | None = None
+    container: Name | None = None
+    peer: Name | None = None
+    """Its address, with the port."""
+
+    def __post_init__(self) -> None:
+        found = [(key, value) for key in self.patterns if (value := getattr(self, key)) is not None]
+        if not found:
+            raise ValueError("refuse: found nothing, allowed: user, container, peer")
+        for key, value in found:
+            check_name(key, value)
+
+    @property
+    def patterns(self) -> dict[str, str]:
+        """What all has to match."""
+        return {key: getattr(self, key) or "*" for key in ("user", "container", "peer")}
+
+
 class Limits(FileTable, frozen=True, kw_only=True):
     """A `[limits]`: how much there may be at one time."""
 
@@ -144,6 +165,8 @@ class Serving(FileTable, frozen=True, kw_only=True):
     limits: Limits = Limits()
     rights: list[Right] = msgspec.field(name="right", default_factory=list)
     """None: whoever is let in may do everything."""
+    refused: list[Refusal] = msgspec.field(name="refuse", default_factory=list)
+    """Who is not let in, whoever he says he is."""
 
     def __post_init__(self) -> None:
         for each in self.hosts:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from fairlead.balance.objects import MAX_NAME, repr_of
-from fairlead.config.serving import DEEDS, Deed, Right, Serving
+from fairlead.config.serving import DEEDS, Deed, Refusal, Right, Serving
 from fairlead.config.wildcards import wildcard
 from fairlead.serve.node.calls import TEMPORARY
 from fairlead.serve.wire.records import Condition, Link
@@ -21,7 +21,12 @@ Asked = tuple[str, str, str]
 class Rights:
     """The rights of a file, asked for each link and each address."""
 
-    def __init__(self, rights: Sequence[Right] = (), hosts: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        rights: Sequence[Right] = (),
+        hosts: Iterable[str] = (),
+        refused: Iterable[Refusal] = (),
+    ) -> None:
         """Without rights everybody may do everything; without hosts there is any."""
         self._open = not rights
         self._rights = [
@@ -29,17 +34,19 @@ class Rights:
             for each in rights
         ]
         self._hosts = [wildcard(each) for each in hosts]
+        self._refused = [[*map(wildcard, each.patterns.values())] for each in refused]
         self._kept: dict[Asked, frozenset[Deed]] = {}
 
     def become(self, other: Rights) -> None:
         """Be as others are, for all who ask."""
         self._open, self._rights, self._hosts = other._open, other._rights, other._hosts
+        self._refused = other._refused
         self._kept.clear()
 
     @classmethod
     def of(cls, serving: Serving) -> Rights:
         """Those of a file."""
-        return cls(serving.rights, serving.hosts)
+        return cls(serving.rights, serving.hosts, serving.refused)
 
     def knows(self, host: str) -> bool:
         """Whether there is such a virtual host."""
@@ -99,6 +106,14 @@ class Rights:
         return Condition(
             NOT_FOUND, f"hostname: found {repr_of(host)}, allowed: a virtual host that is here"
         )
+
+    def refusal_of_client(self, user: str, container: str, place: str) -> Condition | None:
+        """Why a client is not let in, or ends, if so."""
+        said = user[:MAX_NAME], container[:MAX_NAME], place
+        for patterns in self._refused:
+            if all(each.match(name) for each, name in zip(patterns, said, strict=True)):
+                return Condition(UNAUTHORIZED, "the server's file refuses this client")
+        return None
 
     def _found(self, asked: Asked) -> frozenset[Deed]:
         deeds: set[Deed] = set()

@@ -56,7 +56,7 @@ from fairlead.serve.node.subjects import (
     subject_in,
     wanted_by,
 )
-from fairlead.serve.node.telling import Who, link_refused, lost
+from fairlead.serve.node.telling import Who, client_ended, link_refused, lost
 from fairlead.serve.node.temporary import TemporaryQueues
 from fairlead.serve.node.transactions import Coordinator
 from fairlead.serve.node.tries import Tries
@@ -152,10 +152,16 @@ class Links(ABC):
         self.stopped = False
 
     def govern(self, rights: Rights, links: int, raises: Callable[[str], bool]) -> None:
-        """From now on others may do what: links that may not be any more end."""
+        """From now on others may do what: connections and links that may not be any more end."""
         self._rights.become(rights)
         self._most_links, self._raises = links, raises
         for peer in [*self._open.values()]:
+            refused = rights.refusal_of_client(peer.user, peer.container, peer.place)
+            if refused is not None:
+                client_ended(peer.who, refused)
+                self._gone(peer, orderly=True)
+                peer.wire.close(refused)
+                continue
             for each in [*peer.links.values()]:
                 why = self._rights.refusal_of_link(peer.user, peer.host, each.link)
                 if why is not None:

@@ -245,7 +245,11 @@ class Node(Links):
     def _other(self, peer: Peer, event: Event) -> None:
         if isinstance(event, Opened):
             peer.container, peer.host = event.container, event.hostname
-            why = self._rights.refusal_of_host(peer.host) or self._in_use(peer, event)
+            why = (
+                self._rights.refusal_of_client(peer.user, peer.container, peer.place)
+                or self._rights.refusal_of_host(peer.host)
+                or self._in_use(peer, event)
+            )
             if why is None:
                 peer.wire.open()
             else:

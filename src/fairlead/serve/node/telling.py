@@ -72,6 +72,12 @@ def host_refused(who: Who, why: Condition) -> None:
     LOGGER.warning("event=open-refused %s condition=%s why=%s", who, why.name, said)
 
 
+def client_ended(who: Who, why: Condition) -> None:
+    """A connection was ended, as its client is refused from now on."""
+    text = "event=client-ended %s condition=%s why=%s"
+    LOGGER.warning(text, who, why.name, json.dumps(why.description))
+
+
 def settles_nothing(who: Who, queue: str, in_hand: int, seconds: float) -> None:
     """A client has messages in hand, and has settled none for a while."""
     said = json.dumps(queue)
