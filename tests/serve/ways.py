@@ -318,7 +318,7 @@ class World:
             with store.transaction() as tx:
                 tx.execute("CREATE TABLE mine (number INTEGER)")
         self._command = COMMAND if small else PLAIN
-        lease = "8" if small else "60"
+        lease = "30" if small else "60"
         self.processes: list[subprocess.Popen[str]] = []
         port = free_port()
         self._started("work", "ways:handlers", "--metrics", f"{port}", "--lease", lease)

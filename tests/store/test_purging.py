@@ -12,6 +12,7 @@ import pytest
 from fairlead import AsyncStore, Cluster, Store
 from fairlead.errors import MessageError
 from fairlead.store.admin.purging import PORTION
+from fairlead.store.verbs.purging import Purged
 from tests.store.roles import SNIPPETS
 from tests.store.test_guaranteed import SUBJECT, begun, queue
 from tests.stores import made_url
@@ -88,6 +89,32 @@ def test_of_one_group_only_its_messages_go(store: Store) -> None:
     assert store.purge("q", "g1").deleted == PORTION + 2
     assert store.purge("q", "nobody").deleted == 0
     assert left(store, "q") == [*range(0, 2 * PORTION + 2, 2)]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_of_one_tenant_only_its_messages_go(store: Store, shared: bool) -> None:
+    if shared:
+        store.set_order("q", weights={"acme": 2, "test": 5})
+    for k in range(3):
+        for tenant in ("acme", "test"):
+            store.send("q", k, group=f"{tenant}{k}", tenant=tenant)
+            store.send("q", k, tenant=tenant)
+            store.send("q", k, tenant=tenant, delay=60)
+    work = store.take("q", group="test0")
+    assert store.purge("q", tenant="test") == Purged(8, 1, 0)
+    assert store.purge("q", "acme0", tenant="test") == Purged(0, 0, 0)
+    found = {event.tenant for event in store.journal(kind="discarded")}
+    assert found == {"test"}
+    assert work is not None
+    with work:
+        assert [message.body for message in work] == [0]
+    assert (store.queues()[0].messages, store.queues()[0].delayed) == (6, 3)
+    for _ in range(6):
+        left = store.take("q")
+        assert left is not None
+        with left:
+            assert [message.tenant for message in left] == ["acme"]
+    assert store.check() == []
 
 
 def test_what_comes_while_it_is_purged_stays(store: Store) -> None:

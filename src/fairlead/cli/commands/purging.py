@@ -22,6 +22,9 @@ def purge(
     group: Annotated[
         str | None, typer.Option(metavar="NAME", help="What waits in this group only.")
     ] = None,
+    tenant: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What waits for this tenant only.")
+    ] = None,
     reason: Reason = None,
     yes: Yes = False,
     store: Url = None,
@@ -36,7 +39,7 @@ def purge(
     from fairlead.cli.store import purging as done
 
     with opened(store) as found:
-        done.purge(found, queue, group, reason or "", yes=yes)
+        done.purge(found, queue, group, tenant, reason or "", yes=yes)
 
 
 @command("delete-queue")

@@ -18,15 +18,20 @@ EVERY: Final = 5.0
 """Seconds between two lines that say how far a long purge is."""
 
 
-def purge(store: Store, queue: str, group: str | None, reason: str, *, yes: bool) -> None:
+def purge(
+    store: Store, queue: str, group: str | None, tenant: str | None, reason: str, *, yes: bool
+) -> None:
     """Delete what waits, and say how much that was and what has stayed."""
     store.check_queue(queue)
-    of = f"{queue}, group {group}" if group else queue
+    of = queue
+    of += f", group {group}" if group else ""
+    of += f", tenant {tenant}" if tenant else ""
     if not is_wanted(f"Delete what waits in {of}?", yes=yes):
         return
-    found = store.purge(queue, group, reason, _teller())
+    found = store.purge(queue, group, reason, _teller(), tenant=tenant)
     acted()
-    print(f"deleted: {plural(found.deleted, 'message')}")
+    nothing = "" if any(found) else f": nothing waits in {of}"
+    print(f"deleted: {plural(found.deleted, 'message')}{nothing}")
     if found.working:
         print(f"in the hands of readers, and still there: {plural(found.working, 'message')}")
     if found.of_conversations:

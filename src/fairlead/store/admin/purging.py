@@ -66,25 +66,33 @@ def begin(database: Database) -> Portion:
     return Portion(until)
 
 
+class Which(NamedTuple):
+    """Whose messages go; None: those of all."""
+
+    group: str | None = None
+    """Its name."""
+    tenant: str | None = None
+
+
 def purge(
-    database: Database, queue: Queue, group: str | None, at: Portion, actor: str, reason: str
+    database: Database, queue: Queue, which: Which, at: Portion, actor: str, reason: str
 ) -> Portion | None:
     """Delete the next messages that wait; None: there are no more.
 
-    `group`: the name of the only one whose messages go. What readers hold stays, and so do messages
+    What readers hold stays, and so do messages
     of conversations: the other end counts on them.
     """
     log = Log(database, queue.name, queue.moment, actor)
     why = f"{WHY}: {reason}" if reason else WHY
-    found = {"queue": queue.id, "until": at.until, "most": PORTION}
-    rows = database.run("purge_delayed", **found, name=group, now=queue.now, reason=why)
+    found = {"queue": queue.id, "until": at.until, "most": PORTION, "tenant": which.tenant}
+    rows = database.run("purge_delayed", **found, name=which.group, now=queue.now, reason=why)
     for key, name, tenant, cost, type_ in rows:
         complete_delayed(database, queue, key, why)
         _log(log, name, key, tenant, cost, type_, why)
     if rows:
         log.flush()
         return at._replace(deleted=len(rows))
-    span = _span(database, queue, group, at)
+    span = _span(database, queue, which.group, at)
     held = [] if span is None else database.run("hold_unheld", **found, **span, now=queue.now)
     groups = [_Unheld(*row) for row in sorted(held)]
     if not groups:
@@ -145,7 +153,9 @@ def _log(  # the columns of the journal
     )
 
 
-def what_stays(database: Database, queue: Queue, group: str | None) -> tuple[int, int]:
+def what_stays(database: Database, queue: Queue, which: Which) -> tuple[int, int]:
     """How many messages readers hold, and how many others are of conversations."""
-    ((working, said),) = database.run("what_stays", queue=queue.id, name=group)
+    ((working, said),) = database.run(
+        "what_stays", queue=queue.id, name=which.group, tenant=which.tenant
+    )
     return int(working), int(said)

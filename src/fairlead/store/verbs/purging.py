@@ -25,17 +25,20 @@ class StorePurging(StoreDeadLetters):
         group: str | None = None,
         reason: str = "",
         told: Callable[[int], None] = _nobody,
+        *,
+        tenant: str | None = None,
     ) -> Purged:
-        """Delete what waits in a queue now, or in one group of it, and what is to arrive later.
+        """Delete what waits in a queue now, or in one group, or of one tenant.
 
-        What readers hold stays, and what comes meanwhile; so do dead letters, which `discard`
-        deletes, and messages of conversations, until these end: the other end counts on them.
-        `reason`: for the journal, which says of each message that it was `discarded`. `told`: is
-        called after each portion, with how many messages are gone so far. Raises MessageError for a
-        queue that is not there, or is a server's own.
+        What is to arrive there later goes, too. What readers hold stays, and what comes meanwhile;
+        so do dead letters, which `discard` deletes, and messages of conversations, until these end:
+        the other end counts on them. `reason`: for the journal, which says of each message that it
+        was `discarded`. `told`: is called after each portion, with how many messages are gone so
+        far. Raises MessageError for a queue that is not there, or is a server's own.
         """
         purging.check_is_users(queue_name(queue))
-        only, why = name("group", group), name("reason", reason or None) or ""
+        only = purging.Which(name("group", group), name("tenant", tenant))
+        why = name("reason", reason or None) or ""
         deleted, at = 0, self._begin_purge(queue)
         while (found := self._purge(queue, only, at, why)) is not None:
             at, deleted = found, deleted + found.deleted
@@ -68,10 +71,10 @@ class StorePurging(StoreDeadLetters):
             return purging.begin(database)
 
     @again
-    def _purge(self, queue: str, group: str | None, at: Portion, why: str) -> Portion | None:
+    def _purge(self, queue: str, which: purging.Which, at: Portion, why: str) -> Portion | None:
         with self._writing() as database:
             known = known_queue(database, queue, self._clock())
-            return purging.purge(database, known, group, at, self._context.actor, why)
+            return purging.purge(database, known, which, at, self._context.actor, why)
 
     @again
     def _delete(self, queue: str, why: str) -> None:

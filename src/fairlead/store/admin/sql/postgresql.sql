@@ -134,10 +134,10 @@ FROM fairlead.dead WHERE queue = %(queue)s AND key = %(key)s ORDER BY id;
 SELECT * FROM fairlead._run_drop_dead(%(queue)s, %(ids)s::bigint[]);
 
 -- purge_delayed: the next messages that were to arrive later are gone, but for those of conversations
-SELECT * FROM fairlead._run_purge_delayed(%(queue)s, %(name)s, %(until)s, %(most)s, %(reason)s, %(now)s);
+SELECT * FROM fairlead._run_purge_delayed(%(queue)s, %(name)s, %(tenant)s, %(until)s, %(most)s, %(reason)s, %(now)s);
 
 -- hold_unheld: the next groups that nobody holds are held, in this transaction only
-SELECT * FROM fairlead._run_hold_unheld(%(queue)s, %(after)s, %(last)s, %(most)s, %(now)s);
+SELECT * FROM fairlead._run_hold_unheld(%(queue)s, %(tenant)s, %(after)s, %(last)s, %(most)s, %(now)s);
 
 -- unsaid_of: the first messages of groups, but for those of conversations
 SELECT group_id, id, key, cost, type FROM fairlead.messages
@@ -148,6 +148,7 @@ ORDER BY group_id, id LIMIT %(most)s;
 SELECT count(*) FILTER (WHERE g.state = 2), count(*) FILTER (WHERE g.state <> 2 AND m.conversation IS NOT NULL)
 FROM fairlead.groups g JOIN fairlead.messages m ON m.group_id = g.id
 WHERE g.queue = %(queue)s AND (%(name)s::text IS NULL OR g.name = %(name)s::text)
+  AND (%(tenant)s::text IS NULL OR g.tenant = %(tenant)s::text)
   AND (g.state = 2 OR m.conversation IS NOT NULL);
 
 -- what_is_in: how many messages wait, are delayed, and are dead letters

@@ -155,7 +155,7 @@ RETURNING id;
 -- purge_delayed: the next messages that were to arrive later are gone, but for those of conversations
 DELETE FROM fairlead_delayed WHERE id IN (
   SELECT id FROM fairlead_delayed WHERE queue = :queue AND conversation IS NULL AND id < :until
-    AND (:name IS NULL OR group_name = :name) LIMIT :most)
+    AND (:name IS NULL OR group_name = :name) AND (:tenant IS NULL OR tenant = :tenant) LIMIT :most)
 RETURNING key, group_name, tenant, cost, type;
 
 -- hold_unheld: the next groups that nobody holds are held, in this transaction only
@@ -163,6 +163,7 @@ UPDATE fairlead_groups SET state = 2, was_priority = priority, was_entered = ent
   was_number = number, priority = -1, entered = 0, number = 0, token = 0, taken = :now, deadline = :now
 WHERE id IN (
   SELECT id FROM fairlead_groups WHERE queue = :queue AND id > :after AND id <= :last AND state <> 2
+    AND (:tenant IS NULL OR tenant = :tenant)
   ORDER BY id LIMIT :most)
 RETURNING id, name, tenant, was_priority, was_entered, was_number, releases, failures, not_before;
 
@@ -174,7 +175,7 @@ ORDER BY group_id, id LIMIT :most;
 -- what_stays: how many messages readers hold, and how many others are of conversations
 SELECT coalesce(sum(g.state = 2), 0), coalesce(sum(g.state <> 2 AND m.conversation IS NOT NULL), 0)
 FROM fairlead_groups g JOIN fairlead_messages m ON m.group_id = g.id
-WHERE g.queue = :queue AND (:name IS NULL OR g.name = :name)
+WHERE g.queue = :queue AND (:name IS NULL OR g.name = :name) AND (:tenant IS NULL OR g.tenant = :tenant)
   AND (g.state = 2 OR m.conversation IS NOT NULL);
 
 -- what_is_in: how many messages wait, are delayed, and are dead letters
