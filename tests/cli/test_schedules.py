@@ -56,6 +56,20 @@ def test_one_that_nobody_sends_is_overdue(shell: Shell, monkeypatch: pytest.Monk
     assert re.search(r"overdue by \S+ min: no worker runs$", line), line
 
 
+def test_one_whose_queue_is_full_says_so(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from fairlead.cli.store import schedules
+
+    (tmp_path / "full.toml").write_text("[[queue]]\nname = 'jobs'\nmax_waiting = 1\n")
+    shell.ok("declare", str(tmp_path / "full.toml"))
+    shell.ok("send", "jobs", "x")
+    later = time.time() + 600
+    monkeypatch.setattr(schedules.time, "time", lambda: later)
+    (line,) = [each for each in shell.ok("schedules").splitlines() if each.startswith("beat")]
+    assert re.search(r"overdue by \S+ min: its queue is full$", line), line
+
+
 def test_the_next_ticks_are_shown(shell: Shell) -> None:
     lines = shell.ok("schedules", "night", "--ticks", "3").splitlines()
     assert len(lines) == 3

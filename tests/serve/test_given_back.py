@@ -212,7 +212,7 @@ def test_what_a_client_holds_already_may_be_held_for_as_long_as_is_said_then(
 
 
 def test_what_a_client_keeps_for_too_long_has_failed_and_what_it_has_beside_that_has_not(
-    store: Store, served: Served
+    store: Store, served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.set_limits("jobs", max_failures=1, max_seconds=1)
     for body in ("hangs", "good"):
@@ -222,6 +222,8 @@ def test_what_a_client_keeps_for_too_long_has_failed_and_what_it_has_beside_that
     assert taken(receiver, 2) == {"hangs": 0, "good": 0}
     with pytest.raises(LinkDetached, match=r"amqp:resource-limit-exceeded.*max_seconds = 1"):
         connection.wait(lambda: store.dead("jobs") and False, timeout=20)
+    assert "event=link-ended" in caplog.text
+    assert "event=link-refused" not in caplog.text
     wait_until(lambda: store.dead("jobs"))
     ((body, reason),) = dead(store)
     assert body == "hangs"

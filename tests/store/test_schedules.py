@@ -8,12 +8,14 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from fairlead import Store
 from fairlead.errors import ConfigError, MessageError
+from fairlead.store.verbs import schedules
 from tests.stores import Clock, made_url
 
 NIGHT = '[[schedule]]\nname = "night"\nqueue = "jobs"\n'
@@ -141,6 +143,25 @@ def test_declared_again_it_goes_on(store: Store, tmp_path: Path, clock: Clock) -
     store.drop_schedule("night")
     assert store.schedules() == []
     assert store.tick() is None
+
+
+def test_that_a_queue_is_full_is_told_again_and_again_but_not_each_time(
+    store: Store,
+    tmp_path: Path,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    declare(store, tmp_path, f"[[queue]]\nname = 'jobs'\nmax_waiting = 1\n{NIGHT}every = 10\n")
+    store.send("jobs", "first", id="first")
+    clock.now += 10
+    told = []
+    for second in range(0, 300, 10):
+        monkeypatch.setattr(schedules, "time", SimpleNamespace(monotonic=lambda at=second: at))
+        store.tick()
+        told += [second] * len(caplog.records)
+        caplog.clear()
+    assert told == [0, 60, 120, 240]
 
 
 def test_a_full_queue_is_waited_for(store: Store, tmp_path: Path, clock: Clock) -> None:

@@ -594,6 +594,23 @@ def test_a_function_that_does_not_return_is_named(dialect: str, tmp_path: Path) 
     assert [line for line in lines if f"event=left {named}" in line]
 
 
+@both
+def test_it_is_told_that_what_a_function_works_on_was_taken_back(
+    dialect: str, tmp_path: Path
+) -> None:
+    url = made_url(dialect)
+    with Store.open(url) as store:
+        store.send("q", "x", group="kim", id="m 1")
+        with working(tmp_path, url, WAITING, "--lease", "0.5", "--grace", "0") as worker:
+            until(lambda: store.held("q"))
+            store.switch("q", on=False)
+            store.take_back(store.held("q")[0].token)
+            worker.until(lambda it: any("event=taken-away" in line for line in it.said()))
+            stop(worker)
+            (told,) = [line for line in worker.said() if "event=taken-away" in line]
+    assert 'event=taken-away queue="q" group="kim" message="m 1" attempt=1 seconds=' in told
+
+
 KEEPS_ALL = """
 import ctypes
 

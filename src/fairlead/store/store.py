@@ -98,6 +98,7 @@ class Store(
         self.waker = Waker(connections, liveness, self._clock)
         self._joining = Joining(place)
         self._one_statement = liveness.remote
+        self._full: dict[str, tuple[float, float]] = {}
         self._shared: set[str] = set()
         """Queues that tenants share."""
         self.has_one_writer: Final = not liveness.remote

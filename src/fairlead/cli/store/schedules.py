@@ -8,6 +8,8 @@ from typing import Final
 from fairlead.balance.objects import on_one_line
 from fairlead.cli.output import acted
 from fairlead.cli.store.printing import print_json, print_rows, when
+from fairlead.store.arguments import MAX_NUMBER
+from fairlead.store.schedules.ticking import ScheduleState
 from fairlead.store.store import Store
 from fairlead.text import length
 
@@ -21,6 +23,7 @@ def schedules(store: Store, *, as_json: bool) -> None:
     if as_json:
         print_json(each._asdict() for each in found)
         return
+    full = _full(store) if any(_is_late(each) for each in found) else set()
     print_rows(
         [
             {
@@ -31,7 +34,7 @@ def schedules(store: Store, *, as_json: bool) -> None:
                 "missed": each.missed,
                 "next": "" if each.paused else when(each.next),
                 "last": "" if each.last is None else when(each.last),
-                "now": "paused" if each.paused else _late(each.next),
+                "now": "paused" if each.paused else _late(each, full),
             }
             for each in found
         ]
@@ -41,10 +44,22 @@ def schedules(store: Store, *, as_json: bool) -> None:
             print(on_one_line(f"{each.name}: its latest tick was passed over: {each.failure}"))
 
 
-def _late(following: float) -> str:
-    """That nobody sends what is due; a worker needs a moment for it."""
-    late = time.time() - following
-    return f"overdue by {length(int(late))}: no worker runs" if late > LATE else ""
+def _full(store: Store) -> set[str]:
+    """The queues that take no more messages."""
+    every = store.queues()
+    return {each.queue for each in every if each.messages >= (each.max_waiting or MAX_NUMBER)}
+
+
+def _is_late(each: ScheduleState) -> bool:
+    """Whether nobody sends what is due; a worker needs a moment for it."""
+    return not each.paused and time.time() - each.next > LATE
+
+
+def _late(each: ScheduleState, full: set[str]) -> str:
+    if not _is_late(each):
+        return ""
+    why = "its queue is full" if each.queue in full else "no worker runs"
+    return f"overdue by {length(int(time.time() - each.next))}: {why}"
 
 
 def ticks(store: Store, name: str, most: int, *, as_json: bool) -> None:

@@ -53,10 +53,11 @@ def lost(who: Who, in_hand: Mapping[str, int]) -> None:
 
 
 def link_refused(who: Who, link: Link, why: Condition, before: int) -> None:
-    """A link was refused, or ended; `before`: so many of this connection were."""
+    """A link was refused, or ended where it was open; `before`: so many of this connection were."""
     if before < REFUSALS:
         LOGGER.warning(
-            "event=link-refused %s address=%s as=%s condition=%s why=%s%s",
+            "event=link-%s %s address=%s as=%s condition=%s why=%s%s",
+            "ended" if link.open else "refused",
             who,
             json.dumps((near(link).address or "")[:SHOWN]),
             "receiver" if link.sends else "sender",

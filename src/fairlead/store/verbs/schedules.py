@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -24,10 +25,16 @@ RETRY: Final = 1.0
 """Seconds until a tick is tried again whose queue is full, or that somebody else is sending."""
 
 
+AGAIN: Final = 60.0
+"""Seconds until it is told again that a queue is full."""
+
+
 class StoreSchedules(ABC):
     """Each in a transaction of its own."""
 
     _context: Context
+    _full: dict[str, tuple[float, float]]
+    """Schedule → since when its queue is full, and when that is told again."""
     _connection: Callable[[], AbstractContextManager[Database]]
     _writing: Callable[[], AbstractContextManager[Database]]
 
@@ -107,10 +114,19 @@ class StoreSchedules(ABC):
                 except MessageError as error:
                     refused = str(error)
         except QueueFullError as error:
-            LOGGER.warning("schedule=%s waits: %s", name, error)
+            self._tell_full(name, error)
             return False
+        self._full.pop(name, None)
         self._pass_over(name, refused)
         return True
+
+    def _tell_full(self, name: str, error: QueueFullError) -> None:
+        """At first, after a minute, and then each time after twice as long."""
+        now = time.monotonic()
+        since, due = self._full.setdefault(name, (now, now))
+        if now >= due:
+            self._full[name] = since, now + max(now - since, AGAIN)
+            LOGGER.warning("schedule=%s waits: %s", name, error)
 
     @again
     def _send(self, name: str, most: int) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from fairlead.errors import MessageError, StoreError
+from fairlead.errors import MessageError, StaleWorkError, StoreError
 from fairlead.store.leasing import StoreWork
 
 LOGGER: Final = logging.getLogger("fairlead.worker")
@@ -20,9 +20,10 @@ LOGGER: Final = logging.getLogger("fairlead.worker")
 def renewed(work: StoreWork, lease: float) -> Iterator[None]:
     """Extend the lease in the background, at each half of it, until the block ends.
 
-    What is refused is not told here: whoever settles work that is lost hears of it, and a database
-    that is gone for a moment is asked again. A handler that works for longer than the lease is
-    named in the log, and again after each doubling: it may never return.
+    Work that was taken back, or that somebody else has by now, is named in the log: its handler
+    learns of it only when it settles. A database that is gone for a moment is asked again. A
+    handler that works for longer than the lease is named in the log, and again after each doubling:
+    it may never return.
     """
     ended = threading.Event()
     thread = threading.Thread(target=_extend, args=(work, lease, ended), daemon=True)
@@ -44,7 +45,11 @@ def _extend(work: StoreWork, lease: float, ended: threading.Event) -> None:
         with suppress(StoreError):
             try:
                 work.extend(lease)
-            except MessageError:  # lost, or settled
+            except StaleWorkError:
+                if not ended.is_set():
+                    LOGGER.warning("event=taken-away %s seconds=%.0f", in_words(work), worked)
+                return
+            except MessageError:  # it is settled
                 return
 
 
