@@ -57,6 +57,20 @@ def test_a_queue_has_so_many_in_work(store: Store, tmp_path: Path) -> None:
     assert [work.attempt for work in taken(store)] == [2]
 
 
+def test_what_is_declared_is_shown(store: Store, tmp_path: Path) -> None:
+    assert store.queues() == []
+    rate = "of = 'group'\nmatch = 'a*'\nrate = 5\nper = 2\nburst = 3"
+    declare(store, tmp_path, "in_work = 2", rate, "of = 'tenant'\nin_work = 1")
+    (found,) = store.queues()
+    assert [*found.limits] == [
+        {"of": "queue", "match": "*", "in_work": 2},
+        {"of": "group", "match": "a*", "rate": 2.5, "burst": 3},
+        {"of": "tenant", "match": "*", "in_work": 1},
+    ]
+    declare(store, tmp_path)
+    assert [each.limits for each in store.queues()] == [[]]
+
+
 def test_groups_by_their_names_are_held_up_and_others_go_on(store: Store, tmp_path: Path) -> None:
     declare(store, tmp_path, "of = 'group'\nmatch = 'api-*'\nin_work = 1")
     for k in range(3):

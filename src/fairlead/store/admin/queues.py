@@ -117,6 +117,8 @@ class Metrics(NamedTuple):
     """error, lease, process: what counts."""
     keep_dead: float | None
     """Days for which dead letters are kept; None: for ever."""
+    limits: Sequence[Mapping[str, object]]
+    """`of`, `match`, `in_work`, `rate` (messages a second) and `burst`, as declared."""
 
 
 class TenantMetrics(NamedTuple):
@@ -241,6 +243,7 @@ def metrics(database: Database, now: int | None) -> list[Metrics]:
             "retry": queue.backoff and queue.backoff.in_seconds,
             "count_as_failure": json.loads(queue.columns.count_as_failure),
             "keep_dead": queue.columns.keep_dead and queue.columns.keep_dead / (DAY * MICROS),
+            "limits": [each.in_words for each in queue.limits],
         }
         found.append(Metrics(name, *[*counts, *ages, failures], **_settings(queue) | state))
     return found

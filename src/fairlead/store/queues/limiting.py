@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from typing import Final, NamedTuple
 
-from fairlead.balance.times import seconds
+from fairlead.balance.times import MICROS, seconds
 from fairlead.config.wildcards import wildcard
 from fairlead.store.database.port import Database
 
@@ -44,6 +44,14 @@ class Limit(NamedTuple):
     def key(self) -> str:
         """By which its state is kept."""
         return f"{self.of} {self.match}"
+
+    @property
+    def in_words(self) -> dict[str, object]:
+        """As it was declared; the rate is that of a second."""
+        said: dict[str, object] = {"of": self.of, "match": self.match, "in_work": self.in_work}
+        if self.interval:
+            said |= {"rate": MICROS / self.interval, "burst": self.burst}
+        return {key: value for key, value in said.items() if value is not None}
 
 
 class LimitState(NamedTuple):
