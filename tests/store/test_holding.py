@@ -62,6 +62,15 @@ def test_what_is_taken_back_can_be_taken_at_once(store: Store, group: str | None
     assert store.held()[0].token == again.held.token
 
 
+def test_the_journal_says_which_message_was_taken_back(store: Store) -> None:
+    store.send("q", 1, id="lone")
+    work = store.take("q")
+    assert work is not None
+    store.take_back(work.token, "hung")
+    found = [event.kind for event in store.journal(id="lone")]
+    assert found == ["sent", "taken", "released"]
+
+
 def test_it_counts_as_a_failure_where_that_is_said(store: Store) -> None:
     store.set_limits("orders", max_failures=1)
     store.send("orders", "a", group="kim")

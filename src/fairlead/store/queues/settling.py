@@ -17,6 +17,7 @@ from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.failing import counted, delay
 from fairlead.store.queues.pending import RELEASED, SETTLED, PendingUpdate, add_pending
+from fairlead.store.queues.received import Stored
 from fairlead.store.queues.settings import BEFORE_ALL, PARKED, READY, Queue
 from fairlead.store.queues.settlement import ACCEPTED, KEPT, REJECTED, RELEASE, Given, Settlement
 
@@ -169,7 +170,7 @@ def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: L
         log.add(
             RELEASE,
             group=end.group,
-            key=end.given[0].key if end.given and not end.group else "",
+            key="" if end.group else _key(database, end),
             tenant=row.tenant,
             cost=_cost(database, end.id) - sum(each.cost for each in ended),
             attempt=row.releases + 1,
@@ -228,6 +229,14 @@ def end_or_keep(database: Database, queue: Queue, ids: Sequence[int]) -> None:
     """Groups that were picked and have nothing to give: their turn is over."""
     entries = raises_of(database, ids)
     put_back(database, queue, [Left(id_, entries.get(id_, NO_ENTRY)) for id_ in ids])
+
+
+def _key(database: Database, end: Settlement) -> str:
+    """Of the message that is a group of its own, whether it was given or not."""
+    if end.given:
+        return end.given[0].key
+    rows = database.run("late_of", id=end.id, given=[], most=1)
+    return str(Stored(*rows[0]).key) if rows else ""
 
 
 def take_back(
