@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from fairlead.serve.node import tries
+from fairlead.serve.node.holding import Holding
 from fairlead.serve.node.tries import Tried, Tries
+from fairlead.serve.wire.records import ACCEPTED, Outcome
+from fairlead.store.queues.received import Received
+from fairlead.store.queues.settlement import Given
+from fairlead.store.queues.taking import Held
 
 
 def held(group: int) -> Any:
@@ -30,3 +35,27 @@ def test_the_groups_that_came_back_first_are_forgotten(monkeypatch: pytest.Monke
     for group in range(6):
         found.gave_back(group, Tried(1, 0, {7: 3}))
     assert [found.taken(held(group)).of(7) for group in (0, 1, 5)] == [1, 3, 3]
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["its link ends", "its link wants no more"])
+def test_what_was_given_before_is_known_though_only_others_of_its_group_were_done(
+    ends: bool,
+) -> None:
+    known = Tries()
+    known.gave_back(1, Tried(0, 0, {1: 1, 2: 1}))
+    messages = [Received(str(k), k, None, "kim", "", 1, 0.0, k) for k in (1, 2, 3)]
+
+    def taken(attempt: int, found: list[Received]) -> Holding:
+        group = Held(1, "kim", "", 0, attempt, 7, 0, 0, (0, 0), found)
+        return Holding("jobs", group, known, raises=False)
+
+    holding = taken(2, [*messages])
+    assert [holding.tries_of(each) for each in messages] == [1, 1, 0]
+    holding.give()
+    holding.ended(Given(1, "1", 1), Outcome(ACCEPTED))
+    if ends:
+        holding.gone([], None, "", "")
+    (end,) = holding.last()
+    assert (end.end.kind, end.end.redelivers) == ("accepted", True)
+    holding = taken(2, messages[1:])
+    assert [holding.tries_of(each) for each in messages[1:]] == [1, 0]

@@ -62,6 +62,8 @@ class Holding:
         self.lost = False
         self.over = False
         self._given = False
+        self._is_left = False
+        """Whether its link has ended before all that was read was given."""
         self._returned_whole = False
         self._done: list[Given] = []
         self._dead: dict[int, str] = {}
@@ -163,6 +165,7 @@ class Holding:
             else:
                 self._tried.failed(each.number)
                 self._blame(each, failed, why)
+        self._is_left = bool(self.waiting)
         self.waiting.clear()
 
     def part(self) -> Ending | None:
@@ -205,7 +208,8 @@ class Holding:
     @property
     def _is_all_done(self) -> bool:
         """Whether nothing is left of it that may have been given before."""
-        return not self._back and self._given and self._was_read
+        is_whole = self._was_read and not (self._is_left or self.waiting)
+        return is_whole and self._given and not self._back
 
     def _remember(self) -> None:
         """What was given in vain by now."""
