@@ -43,13 +43,13 @@ class _Look(NamedTuple):
     """Seconds from the look before; more than `LAST`: none is due."""
 
 
-class _Suspects(NamedTuple):
-    """Groups that this process holds, and that no reader has in hand yet."""
+class _Suspect(NamedTuple):
+    """A group that this process holds, and that no reader has in hand yet."""
 
+    group: int
+    token: int
     underway: frozenset[object]
-    """The takes that may still bring them."""
-    groups: list[tuple[int, int]]
-    """Each with its token."""
+    """The takes that may still bring it."""
 
 
 class Unanswered:
@@ -61,45 +61,55 @@ class Unanswered:
         self._context = context
         self._in_hand: WeakValueDictionary[int, Held] = WeakValueDictionary()
         """Token → the work, for as long as anybody can settle it."""
-        self._underway: set[object] = set()
+        self._highest = 0
+        """Of the tokens."""
+        self._underway: dict[object, int] = {}
+        """Each take, and the highest token when it began: it can only bring higher ones."""
         self._looks: dict[str, _Look] = {}
-        self._suspects: dict[str, _Suspects] = {}
+        self._suspects: dict[str, list[_Suspect]] = {}
 
     @contextmanager
     def taking(self) -> Iterator[Callable[[Iterable[Held]], None]]:
         """In this block something is taken; gives what is to be told what was."""
         mark = object()
-        self._underway.add(mark)
+        self._underway[mark] = self._highest
         try:
             yield self._took
         finally:
-            self._underway.discard(mark)
+            del self._underway[mark]
 
     def _took(self, found: Iterable[Held]) -> None:
         for held in found:
             self._in_hand[held.token] = held
+            self._highest = max(self._highest, held.token)
 
     def give_back(self, queue: str, holder: int, *, leaves: bool = False) -> None:
         """After a loss, now and then: give back what nobody knows. Raises StoreError.
 
         `leaves`: nothing more is taken, and this is the last time.
         """
-        suspects = self._suspects.get(queue)
-        if suspects is not None and not suspects.underway & self._underway:
-            self._suspects.pop(queue, None)
-            if unknown := self._unknown(suspects.groups):
-                self._give_back(queue, unknown)
-        if queue in self._suspects or not self._is_due(queue, leaves):
+        underway = self._underway.copy()
+        every = self._suspects.pop(queue, [])
+        surely = [each for each in every if not each.underway & underway.keys()]
+        if unknown := self._unknown((each.group, each.token) for each in surely):
+            self._give_back(queue, unknown)
+        self._suspects[queue] = [each for each in every if each not in surely]
+        if not self._is_due(queue, leaves):
             return
         with self._connections.one() as database:
             found = read_queue(database, queue, self._context.clock())
             if found is None:
                 return
             rows = database.run("held_by", queue=found.id, holders=[holder], most=ALL)
-        if groups := self._unknown((id_, token) for id_, token, _ in rows):
-            self._suspects[queue] = _Suspects(frozenset(self._underway), groups)
-            if leaves:
-                self.give_back(queue, holder)
+        underway = self._underway.copy()
+        self._suspects[queue] = [
+            _Suspect(
+                group, token, frozenset(each for each, high in underway.items() if token > high)
+            )
+            for group, token in self._unknown((id_, token) for id_, token, _ in rows)
+        ]
+        if leaves:
+            self.give_back(queue, holder)
 
     def give_back_all(self, holder: int) -> None:
         """Nothing more is taken: give back what nobody knows, of all queues. Raises StoreError."""
