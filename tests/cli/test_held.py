@@ -39,6 +39,11 @@ def test_a_row_says_who_holds_it_and_for_how_long(
     assert found["since"] < found["until"]
 
 
+def test_that_only_some_are_shown_is_said(work: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["held", "--most", "1"]) == 0
+    assert "the longest 1 at most are shown: --most N" in capsys.readouterr().err
+
+
 def test_what_is_taken_back_is_not_its_reader_s_any_more(
     work: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -48,7 +53,7 @@ def test_what_is_taken_back_is_not_its_reader_s_any_more(
     with pytest.raises(StaleWorkError):
         work.accept()
     assert run(["held"]) == 0
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out == "nothing is held\n"
     assert run(["journal", "--kind", "released"]) == 0
     assert "an operator took it back: it hangs" in capsys.readouterr().out
 

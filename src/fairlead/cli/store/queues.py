@@ -143,6 +143,9 @@ def held(store: Store, queue: str | None, most: int, *, as_json: bool) -> None:
     if as_json:
         print_json(each._asdict() for each in found)
         return
+    if not found:
+        print("nothing is held")
+        return
     now = time.time()
     print_rows(
         [
