@@ -290,7 +290,9 @@ class SqlWork:
         return item
 
     def accept(self) -> None:
-        self._settle("accepted")
+        """Plain SQL refuses to accept nothing, and lets go of it."""
+        self._check()
+        self._settle("accepted" if self._given else "released")
 
     def reject(self) -> list[Any]:
         self._settle("rejected")

@@ -1,7 +1,6 @@
-export FAIRLEAD_STORE=sqlite:///tenants.db
-fairlead send orders "a book" --tenant acme
-fairlead send orders "a lamp" --tenant zeta
-fairlead switch orders off --tenant acme --reason "it floods us"
-fairlead take orders
-fairlead switch orders on --tenant acme
-fairlead take orders
+fairlead send orders "a book" --tenant acme --store sqlite:///tenants.db
+fairlead send orders "a lamp" --tenant zeta --store sqlite:///tenants.db
+fairlead switch orders off --tenant acme --reason "it floods us" --store sqlite:///tenants.db
+fairlead take orders --store sqlite:///tenants.db
+fairlead switch orders on --tenant acme --store sqlite:///tenants.db
+fairlead take orders --store sqlite:///tenants.db

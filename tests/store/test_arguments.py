@@ -37,7 +37,8 @@ REFUSED: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys(("send.priority", "publish.priority"), (-1, 2**31 - 1, -(2**31))),
     "prioritise.priority": (-1, 2**31 - 1, -(2**31)),
     **dict.fromkeys(("send.cost", "publish.cost"), (None, 0, -1, BIG, -(2**63))),
-    **dict.fromkeys(("send.delay", "publish.delay", "send.expires", "publish.expires"), NO_TIME),
+    **dict.fromkeys(("send.delay", "publish.delay"), NO_TIME),
+    **dict.fromkeys(("send.expires", "publish.expires"), ("0", *NO_TIME)),
     **dict.fromkeys(("send.group", "send.id", "send.type", "send.tenant"), (LONG,)),
     **dict.fromkeys(("publish.group", "publish.id", "publish.type", "publish.tenant"), (LONG,)),
     "take.lease": (None, "0", *NO_TIME),
@@ -47,7 +48,7 @@ REFUSED: Final[dict[str, tuple[Any, ...]]] = {
     "more.most": NO_COUNT,
     "settle.token": HOSTILE["bigint"],
     "settle.outcome": HOSTILE["text"],
-    "settle.given": (None,),
+    "settle.given": (None, [], [None]),
     "settle.delay": NO_TIME,
     **dict.fromkeys(
         ("begin_dialog.service", "begin_dialog.far_service", "send_on.type"), (None, "", LONG)
@@ -89,7 +90,7 @@ USUAL: Final = {
     "attribute": "'weight'",
     "value": "'2'",
     "token": "{token}",
-    "given": "'{{}}'",
+    "given": "'{{{number}}}'",
     "group": "'g'",
     "service": "'Client'",
     "far_service": "'Shop'",
@@ -113,7 +114,9 @@ def server() -> Any:
         store.declare(DIALOGS)
         dialog = store.begin_dialog("Client", "Shop")
         with psycopg.connect(url, autocommit=True) as connection:
-            yield connection, {"token": work.token, "dialog": dialog.id}, store
+            (message,) = work.held.messages
+            ours = {"token": work.token, "number": message.number, "dialog": dialog.id}
+            yield connection, ours, store
 
 
 def signatures(connection: psycopg.Connection[Any]) -> list[tuple[str, list[str], list[str], int]]:

@@ -134,6 +134,7 @@ def test_the_status_of_queues_is_what_queues_says(store: Store, url: str, clock:
         assert held == pytest.approx(0 if since is None else clock.now - since)
         assert (held > 0) == (metrics.queue == "orders")
         said["off_why"] = said["off_why"] or None
+        assert said.pop("limits") == [], "of those that hold the views tell"
         assert row == said
 
 

@@ -89,9 +89,10 @@ class Units:
             unit.done(unit, refused)
             if refused is None:
                 self._stored(unit)
+        self.tick(now)
 
     def tick(self, now: float) -> None:
-        """Time passes: tell the store again."""
+        """Time passes: tell the store again, also where one write follows another."""
         if self._later and now >= self._again and not self._writing:
             self._waiting.extendleft(reversed(self._later))
             self._later.clear()
