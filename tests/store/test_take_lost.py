@@ -7,7 +7,9 @@ asked, before it can say so.
 import asyncio
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,6 +120,31 @@ def test_what_a_take_still_brings_is_waited_for(proxy: Proxy, store: Store, tmp_
         took(found)
     look_often(store)
     assert store.outcome(found[0].token) == "held"
+
+
+def test_what_cannot_be_given_back_at_once_is_given_back_later(
+    proxy: Proxy, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(store, tmp_path)
+    store.send("q", 1, group="g")
+    lose_a_take(store, proxy)
+    gives_back, failures = unanswered.take_back, []
+
+    def fails_at_first(*given: Any, **more: Any) -> None:
+        if len(failures) < 2:
+            failures.append(1)
+            raise StoreError("gone")
+        gives_back(*given, **more)
+
+    monkeypatch.setattr(unanswered, "take_back", fails_at_first)
+    work, until = None, time.monotonic() + WAIT
+    while work is None and time.monotonic() < until:
+        with suppress(StoreError):
+            work = store.take("q", wait=1)
+    assert work is not None
+    assert len(failures) == 2
+    with work:
+        assert [message.body for message in work] == [1]
 
 
 def test_it_goes_back_when_its_store_is_closed(proxy: Proxy, store: Store, tmp_path: Path) -> None:

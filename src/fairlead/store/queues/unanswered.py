@@ -43,6 +43,9 @@ class _Look(NamedTuple):
     """Seconds from the look before; more than `LAST`: none is due."""
 
 
+NEVER: Final = _Look(0, 0.0, 2 * LAST)
+
+
 class _Suspect(NamedTuple):
     """A group that this process holds, and that no reader has in hand yet."""
 
@@ -89,12 +92,13 @@ class Unanswered:
         `leaves`: nothing more is taken, and this is the last time.
         """
         underway = self._underway.copy()
-        every = self._suspects.pop(queue, [])
+        every = self._suspects.get(queue, [])
         surely = [each for each in every if not each.underway & underway.keys()]
         if unknown := self._unknown((each.group, each.token) for each in surely):
             self._give_back(queue, unknown)
         self._suspects[queue] = [each for each in every if each not in surely]
-        if not self._is_due(queue, leaves):
+        look = self._look(queue)
+        if look.pause > LAST or (look.at > time.monotonic() and not leaves):
             return
         with self._connections.one() as database:
             found = read_queue(database, queue, self._context.clock())
@@ -108,6 +112,8 @@ class Unanswered:
             )
             for group, token in self._unknown((id_, token) for id_, token, _ in rows)
         ]
+        pause = 2 * look.pause
+        self._looks[queue] = _Look(look.losses, time.monotonic() + pause, pause)
         if leaves:
             self.give_back(queue, holder)
 
@@ -116,18 +122,16 @@ class Unanswered:
         for queue in list(self._looks):
             self.give_back(queue, holder, leaves=True)
 
-    def _is_due(self, queue: str, leaves: bool) -> bool:
-        """Whether to look; then it is due again twice as late."""
-        now, losses = time.monotonic(), self._connections.losses
-        look = self._looks.get(queue, _Look(0, 0.0, 2 * LAST))
-        if look.losses != losses:  # where many are lost, one after another, it still looks
-            soon = min(look.at, now + FIRST) if look.pause <= LAST else now + FIRST
+    def _look(self, queue: str) -> _Look:
+        """When it is due; each loss begins anew. It stays due until it is done."""
+        look, losses = self._looks.get(queue, NEVER), self._connections.losses
+        if look.losses != losses:
+            soon = time.monotonic() + FIRST
+            if look.pause <= LAST:  # where many are lost, one after another, it still looks
+                soon = min(soon, look.at)
             look = _Look(losses, soon, FIRST)
-        due = look.pause <= LAST and (leaves or now >= look.at)
-        if due:
-            look = _Look(losses, now + 2 * look.pause, 2 * look.pause)
         self._looks[queue] = look
-        return due
+        return look
 
     def _unknown(self, groups: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         return [(id_, token) for id_, token in groups if token not in self._in_hand]
