@@ -179,6 +179,8 @@ def test_a_signal_in_the_middle_of_a_group_ends_the_group(
             until(seen.exists)
             command.look()
             command.process.send_signal(number)
+            told = 2 if options else 1  # whoever started the process, and the process itself
+            command.until(lambda it: sum("event=stopping" in line for line in it.said()) == told)
             time.sleep(0.3)
             (tmp_path / "go").touch()
             assert command.ended() == 0
