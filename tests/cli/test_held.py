@@ -41,7 +41,7 @@ def test_a_row_says_who_holds_it_and_for_how_long(
 
 def test_that_only_some_are_shown_is_said(work: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["held", "--most", "1"]) == 0
-    assert "the longest 1 at most are shown: --most N" in capsys.readouterr().err
+    assert "only the longest 1 are shown; --most N shows more" in capsys.readouterr().err
 
 
 def test_what_is_taken_back_is_not_its_reader_s_any_more(

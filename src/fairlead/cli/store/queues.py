@@ -166,7 +166,7 @@ def held(store: Store, queue: str | None, most: int, *, as_json: bool) -> None:
         right=("token", "messages", "attempt", "held for", "lease over in"),
     )
     if len(found) == most:
-        print(f"the longest {most} at most are shown: --most N", file=sys.stderr)
+        print(f"only the longest {most} are shown; --most N shows more", file=sys.stderr)
 
 
 def take_back(

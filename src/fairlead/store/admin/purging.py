@@ -79,8 +79,7 @@ def purge(
 ) -> Portion | None:
     """Delete the next messages that wait; None: there are no more.
 
-    What readers hold stays, and so do messages
-    of conversations: the other end counts on them.
+    What readers hold stays, and so do messages of conversations: the other end counts on them.
     """
     log = Log(database, queue.name, queue.moment, actor)
     why = f"{WHY}: {reason}" if reason else WHY

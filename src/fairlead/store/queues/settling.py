@@ -17,7 +17,6 @@ from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.failing import counted, delay
 from fairlead.store.queues.pending import RELEASED, SETTLED, PendingUpdate, add_pending
-from fairlead.store.queues.received import Stored
 from fairlead.store.queues.settings import BEFORE_ALL, PARKED, READY, Queue
 from fairlead.store.queues.settlement import ACCEPTED, KEPT, REJECTED, RELEASE, Given, Settlement
 
@@ -235,8 +234,8 @@ def _key(database: Database, end: Settlement) -> str:
     """Of the message that is a group of its own, whether it was given or not."""
     if end.given:
         return end.given[0].key
-    rows = database.run("late_of", id=end.id, given=[], most=1)
-    return str(Stored(*rows[0]).key) if rows else ""
+    rows = database.run("key_of", id=end.id)
+    return str(rows[0][0]) if rows else ""
 
 
 def take_back(

@@ -160,6 +160,9 @@ SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, bo
 FROM fairlead.messages
 WHERE group_id = %(id)s AND id <> ALL (%(given)s::bigint[]) ORDER BY id LIMIT %(most)s;
 
+-- key_of: which message comes first in a group, by its id; its body is not read
+SELECT key FROM fairlead.messages WHERE group_id = %(id)s ORDER BY id LIMIT 1;
+
 -- costs_of: what the messages of groups cost in all
 SELECT group_id, sum(cost)::bigint FROM fairlead.messages
 WHERE group_id = ANY (%(ids)s::bigint[]) GROUP BY group_id;

@@ -164,6 +164,9 @@ SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, bo
 FROM fairlead_messages
 WHERE group_id = :id AND id NOT IN (SELECT value FROM json_each(:given)) ORDER BY id LIMIT :most;
 
+-- key_of: which message comes first in a group, by its id; its body is not read
+SELECT key FROM fairlead_messages WHERE group_id = :id ORDER BY id LIMIT 1;
+
 -- costs_of: what the messages of groups cost in all
 SELECT group_id, sum(cost) FROM fairlead_messages
 WHERE group_id IN (SELECT value FROM json_each(:ids)) GROUP BY group_id;
