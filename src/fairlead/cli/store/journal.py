@@ -59,8 +59,7 @@ def journal(
     if queue is not None:
         store.check_queue(queue)
     cursor, start = _from(since)
-    which = Which(start=start)
-    found = store.journal(cursor, **which)
+    found = store.journal(cursor, start=start)
     if messages and queue is not None:
         _messages(found, queue)
     elif decisions and cluster is not None:
@@ -72,8 +71,14 @@ def journal(
         listed = Cluster.from_dict(store.pool(cluster).file, default_name=cluster)
         print(as_toml(with_added(found, listed)), end="")
     else:
-        named = {"queue": queue, "cluster": cluster, "group": wanted.group, "id": wanted.id}
-        which = Which(**named, kind=wanted.kind, start=start)  # type: ignore[typeddict-item]
+        which = Which(
+            queue=queue,
+            cluster=cluster,
+            group=wanted.group,
+            id=wanted.id,
+            kind=wanted.kind,
+            start=start,
+        )
         if wanted.last is None:
             _events(store.journal(cursor, **which), short=wanted.short)
         else:
