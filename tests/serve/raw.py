@@ -31,10 +31,20 @@ def beginning(channel: int = 0) -> bytes:
 
 
 def attaching(
-    handle: int, address: str, *, receives: bool = False, settled: bool = False, name: str = ""
+    handle: int,
+    address: str | None,
+    *,
+    receives: bool = False,
+    settled: bool = False,
+    name: str = "",
 ) -> bytes:
-    """A link is attached. `settled`: all that is sent on it is settled."""
+    """A link is attached. `settled`: all that is sent on it is settled.
+
+    `address`: None: a queue of its own, from which it receives.
+    """
     source = Described(ULong(SOURCE), [address if receives else "here"])
+    if address is None:
+        source = Described(ULong(SOURCE), [None, None, None, None, True])
     target = Described(ULong(TARGET), ["here" if receives else address])
     head = [
         name or f"link-{handle}",

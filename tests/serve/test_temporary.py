@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -15,11 +15,13 @@ from proton.utils import LinkDetached, SendException
 
 from fairlead import Store
 from fairlead.config.serving import Right
+from fairlead.serve.loop import THREADS
 from fairlead.serve.node.calls import MESSAGES
 from fairlead.serve.rights import Rights
-from fairlead.serve.temporary import THERE
+from fairlead.serve.temporary import THERE, Temporaries
 from fairlead.serve.wire import records as r
 from tests.peers import node_with_rhea
+from tests.serve.raw import Raw, attaching, beginning, opening
 from tests.serve.serving import Served, serving, wait_until
 from tests.stores import made_url
 
@@ -205,3 +207,29 @@ def test_so_does_rhea(at: Place) -> None:
         check=False,
     )
     assert (done.stdout, done.stderr) == ("HELLO\n", "")
+
+
+def test_a_link_that_has_ended_is_made_no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However fast clients come and go, they keep neither a new one waiting nor memory."""
+    made: list[str] = []
+    make, go_on = Temporaries.make, Event()
+
+    def slowly(self: Temporaries) -> str:
+        go_on.wait(60)
+        made.append(address := make(self))
+        return address
+
+    monkeypatch.setattr(Temporaries, "make", slowly)
+    many = 5 * THREADS
+    with Store.open(made_url("sqlite")) as store, serving(store) as served:
+        for _ in range(many):
+            gone = Raw(served.server.places[0])
+            gone.say(opening(), beginning(), attaching(0, None, receives=True))
+            wait_until(lambda: any(each.waiting for each in served.server.node._open.values()))
+            gone.close()
+            wait_until(lambda: not served.server.sessions)
+        go_on.set()
+        connection = served.connect()
+        assert connection.create_receiver(None, dynamic=True).link.remote_source.address in made
+        connection.close()
+    assert len(made) <= THREADS + 1

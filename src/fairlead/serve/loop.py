@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +15,17 @@ from fairlead.errors import StoreError, UserError
 from fairlead.serve.access import Access
 from fairlead.serve.executor import Executor
 from fairlead.serve.limits import network_of
-from fairlead.serve.node.calls import Call, Leave, Make, Remove, Renew, Resolve, Subscribe, Write
+from fairlead.serve.node.calls import (
+    Call,
+    GoneError,
+    Leave,
+    Make,
+    Remove,
+    Renew,
+    Resolve,
+    Subscribe,
+    Write,
+)
 from fairlead.serve.node.links import LEASE, Peer
 from fairlead.serve.node.node import Node
 from fairlead.serve.rights import Rights, named_by
@@ -35,6 +45,7 @@ SOON: Final = LEAST_IDLE / 2000
 """Seconds between two looks at what peers are to hear."""
 ENDING: Final = 60.0
 """Seconds for which a server that was told to stop waits for a store that does not answer."""
+LINK_ENDED: Final = GoneError("found that the link has ended")
 UNWANTED: Final = 0.2
 """Seconds until it is looked again for what came, and nobody wants now."""
 
@@ -65,6 +76,8 @@ class Server:
         self.node = Node(lease, name, *_of_node(self.access), one_writer=store.has_one_writer)
         self._executor = Executor(store, lease)
         self._threads = ThreadPoolExecutor(THREADS, "fairlead-serve")
+        self._free = asyncio.Semaphore(THREADS)
+        """A place for each of these threads."""
         self._writer = ThreadPoolExecutor(1, "fairlead-serve-write")
         self._listener = ThreadPoolExecutor(2, "fairlead-serve-wait")
         self._checker = ThreadPoolExecutor(1, "fairlead-serve-check")
@@ -148,7 +161,11 @@ class Server:
         failed: Exception | None = None
         try:
             run = asyncio.get_running_loop().run_in_executor
-            result = await run(pool, self._executor.execute, call)
+            async with self._free if pool is self._threads else nullcontext():
+                if self.node.is_wanted(call):
+                    result = await run(pool, self._executor.execute, call)
+                else:  # whose links come and go keeps neither others waiting nor memory
+                    failed = LINK_ENDED
         except Exception as error:
             failed = error
             if not isinstance(error, UserError):

@@ -273,6 +273,13 @@ class Links(ABC):
         else:
             self._subscribed(call, result, error)
 
+    def is_wanted(self, call: Call) -> bool:
+        """Whether anybody still waits for what a call tells: a link may have ended meanwhile."""
+        if not isinstance(call, Resolve | Make | Project | Subscribe | Find):
+            return True
+        peer, link, *_ = call.owner
+        return link.number in peer.waiting
+
     def _asks(self, peer: Peer, link: Link) -> None:
         """The store is asked what a link is for; `_answered` follows."""
         peer.waiting.add(link.number)
