@@ -31,7 +31,6 @@ from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.intake.validate import validate
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.folder import FolderDelivery
-from fairlead.pipeline.routing.blocks import MAX_NESTED
 from fairlead.results.summary import Summary
 
 SHOP = Cluster.of(
@@ -56,6 +55,7 @@ CHANGES = [
     Change("B", "enabled", True, 1_300),
 ]
 DECIDED = ("id", "destination", "address", "outcome", "sequence")
+MANY = 250
 
 
 def shuffled(n: int, seed: int = 1) -> pa.Table:
@@ -216,7 +216,7 @@ def test_changes_hold_for_messages_of_their_time(spark: SparkSession) -> None:
 
 @pytest.mark.slow
 def test_hundreds_of_changes(spark: SparkSession, tmp_path: Path) -> None:
-    """More times than Spark compiles conditions for; in place, and cut into blocks."""
+    """More times than Java compiles nested conditions for; in place, and cut into blocks."""
     destinations = [{"name": name, "weight": 10} for name in "ABC"]
     slow = Cluster.of("weighted", options={"slow_start": 20}, destination=destinations)
     changes = [
@@ -224,7 +224,7 @@ def test_hundreds_of_changes(spark: SparkSession, tmp_path: Path) -> None:
         for k in range(40)
         for second, state in ((3, "down"), (9, "up"))
     ]
-    assert len(Plan([slow], changes).times) > MAX_NESTED
+    assert len(Plan([slow], changes).times) > MANY
     n = 2_000
     table = pa.table({"id": [f"m{k:05}" for k in range(n)], "time": pa.array(range(n))})
     wanted = [tuple(r.values()) for r in route(table, slow, changes).select(DECIDED).to_pylist()]

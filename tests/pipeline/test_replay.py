@@ -124,6 +124,27 @@ def test_spark_tells_what_the_table_in_memory_does(
         assert found[scenario] == sorted(map(values_of, wanted), key=str)
 
 
+SPELLINGS = ("{}", "{}.0", "{}e0", "{}0e-1", "+{}", "0{}")
+
+
+def test_a_whole_number_counts_however_it_is_written(spark: SparkSession) -> None:
+    table = traffic(3)
+    random = Random(3)  # noqa: S311
+    for name in ("priority", "cost", "rollbacks"):
+        texts = [
+            each if each is None else random.choice(SPELLINGS).format(each)
+            for each in table[name].to_pylist()
+        ]
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, pa.array(texts, pa.string()))
+    found = collected(prepare(spread(spark, table, 3), plans(), Options()))
+    for scenario, plan in enumerate(plans().values()):
+        wanted = in_memory(table, plan.clusters, plan.changes).to_pylist()
+        assert found[scenario] == sorted(map(values_of, wanted), key=str)
+    plain = collected(prepare(spread(spark, traffic(3), 3), plans(), Options()))
+    assert found == plain
+
+
 def test_an_open_loop_policy_routes_as_dispatch_does(spark: SparkSession) -> None:
     table = traffic(5).drop_columns(["rollbacks"])
     own = cluster("weighted")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from decimal import ROUND_HALF_UP
 from typing import Any, Final
 
 import numpy as np
@@ -15,9 +16,11 @@ from numpy.typing import NDArray
 from fairlead.balance.message import ALLOWED_WORDS, CONTRADICTIONS, SET_PRIORITY, SPELLED_ALIKE
 from fairlead.balance.objects import shown
 from fairlead.balance.times import (
+    EXACT,
     FINE,
     LATEST,
     MICROS,
+    NANO,
     NEAR,
     TIMES,
     counts,
@@ -183,13 +186,17 @@ def whole_numbers(messages: pa.Table, name: str) -> pa.ChunkedArray:
 
 
 def _whole(name: str, word: str) -> int | None:
-    """An integer as Spark reads it; None for an empty text. Raises MessageError."""
+    """A whole number as all engines read it; None for an empty text. Raises MessageError.
+
+    A position is written in digits alone; all others as any number is.
+    """
     if not word:
         return None
-    found = number(word, MAX_WHOLE) if WHOLE.fullmatch(word) else None
-    if found is None:
+    found = None if name == "position" and not WHOLE.fullmatch(word) else number(word, MAX_WHOLE)
+    whole = None if found is None else found.quantize(NANO, ROUND_HALF_UP, EXACT)
+    if whole is None or whole != int(whole):
         raise MessageError(f"messages: {name}: found {shown(word)}, allowed: an integer")
-    return int(found)
+    return int(whole)
 
 
 def times_of(messages: pa.Table) -> Int64s:

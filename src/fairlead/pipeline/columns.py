@@ -23,8 +23,10 @@ HOME: Final = PREFIX + "home"
 """The cluster, and what in it binds messages to each other: a list of JSON."""
 MEMBER: Final = PREFIX + "member"
 """To whom a group or an opener is bound: the number of the rule's member."""
+GOOD: Final = PREFIX + "good"
+"""Whether a row is a message."""
 REASON: Final = PREFIX + "reason"
-"""Why a row is rejected; null: it is not."""
+"""Why a row is none; only looked at where it is not GOOD, so that nobody else makes texts."""
 BLOCK: Final = PREFIX + "block"
 VERSION: Final = PREFIX + "version"
 """How many of the times at which anything changes have come."""
@@ -88,5 +90,9 @@ def looked_up(words: Sequence[object], place: Column, kind: str = "string") -> C
 
     `place`: a whole number, from 0. `kind`: of each of the words, as Spark spells it.
     """
-    array = F.from_json(F.lit(json.dumps(words)), f"array<{kind}>")
-    return F.element_at(array, place.cast("int") + 1)
+    return F.element_at(literals(words, kind), place.cast("int") + 1)
+
+
+def literals(words: Sequence[object], kind: str = "string") -> Column:
+    """An array that stands as one literal, however long it is."""
+    return F.from_json(F.lit(json.dumps(words)), f"array<{kind}>")

@@ -36,7 +36,7 @@ from fairlead.measure.tally import (
     phases,
     unknown_clusters,
 )
-from fairlead.pipeline.columns import ARRIVAL, AT, FREE, NUMBER, REASON, TIME, quoted
+from fairlead.pipeline.columns import ARRIVAL, AT, FREE, GOOD, NUMBER, TIME, quoted
 from fairlead.pipeline.intake.journal import messages_of
 from fairlead.pipeline.intake.read import checked, reading
 from fairlead.pipeline.intake.unique import unique
@@ -57,7 +57,7 @@ from fairlead.pipeline.routing.class_counts import (
     survey,
     survey_in_place,
 )
-from fairlead.pipeline.routing.journal import of_decisions, others
+from fairlead.pipeline.routing.journal import others, with_places
 from fairlead.pipeline.routing.route import (
     States,
     decision_columns,
@@ -68,6 +68,7 @@ from fairlead.pipeline.routing.route import (
 )
 from fairlead.pipeline.routing.since import BEGINNING, Since
 from fairlead.pipeline.spark.executors import check_executors
+from fairlead.pipeline.spark.session import compiled_methods
 from fairlead.results.summary import Summary
 from fairlead.rows import DECISION, JOURNAL
 
@@ -82,7 +83,7 @@ class Prepared:
     columns: Sequence[str]
     """The messages' own."""
     rows: DataFrame
-    """All rows, with REASON where one is no message."""
+    """All rows, with GOOD, and with REASON where one is no message."""
     good: DataFrame
     """The messages, with their blocks, versions and classes."""
     survey: Survey
@@ -114,9 +115,9 @@ class Prepared:
         found, plan = self.survey, self.plan
         ordered = numbered(self.good, found.blocks, found.sizes)
         routed = self._routed(ordered)
-        added = of_decisions([plan], [range(len(plan.classes))], F.lit(0), TIME)
         own = others(self.columns)
-        journalled = routed.withColumns({**added, "attempt": F.lit(1)})
+        placed = with_places(routed, [plan], [range(len(plan.classes))], F.lit(0), TIME)
+        journalled = placed.withColumn("attempt", F.lit(1))
         rows = decision_columns(
             journalled, plan, [*own, *(name for name in JOURNAL if name not in DECISION)]
         )
@@ -163,7 +164,7 @@ def dispatch(
     long as somebody has the DataFrame that is returned; without it this is found anew. Raises
     MessageError, ConfigError, ChangeError.
     """
-    with reading():
+    with reading(), compiled_methods(messages.sparkSession):
         ready = prepare(messages, clusters, changes, Options(trust_ids=trust_ids))
     if ready.survey.rejected:
         log.warning(left_out(ready.rows, "rejected(messages, clusters, ...) returns"))
@@ -186,10 +187,11 @@ def _released_with(found: DataFrame, ready: Prepared) -> DataFrame:
 
 
 def left_out(rows: DataFrame, way: str) -> str:
-    """How many rows are no messages, and why. `rows`: with REASON; `way`: how to see them."""
-    reasons = counted_rejections(
-        rows.where(F.col(REASON).isNotNull()).select(F.col(REASON).alias("reason"))
-    )
+    """How many rows are no messages, and why.
+
+    `rows`: with GOOD and REASON; `way`: how to see them.
+    """
+    reasons = counted_rejections(rejected_rows(rows, ()))
     counted = ", ".join(f"{reason}: {n:,}" for reason, n in reasons.items())
     return (
         f"{sum(reasons.values()):,} rows are no messages and are left out ({counted}); {way} them"
@@ -211,7 +213,7 @@ def rejected(
     messages = messages_of(messages, [plan], "messages")
     columns = checked(messages, "messages")
     rows = validate(messages, plan)
-    with reading():
+    with reading(), compiled_methods(messages.sparkSession):
         return rejected_rows(rows if trust_ids else unique(rows)[0], columns)
 
 
@@ -243,7 +245,7 @@ def prepare(
             rows, most = unique(rows, options.horizon, since.ids)
     small = most is not None and most <= options.rows_a_block
     kept = [rows.persist()] if options.keep and small else []
-    good = rows.where(F.col(REASON).isNull())
+    good = rows.where(GOOD)
     with progress("cut into blocks"):
         # Joins, of duplicates or for bindings, times by position, and finding the messages of a
         # journal take the files' pieces apart.
@@ -260,7 +262,7 @@ def prepare(
         found = in_place or survey(placed(timed, blocks, plan, before), blocks, plan)
         if found.rejected and not found.accepted:
             refuse_other_units(rows, where)
-        good = timed.where(F.col(REASON).isNull())
+        good = timed.where(GOOD)
         classified = found.classified(placed(good, blocks, plan, before))
     ready = plan.classified(found.classes)
     begun = begin(classified, ready, found, columns, progress, since, options.horizon)
@@ -276,9 +278,7 @@ def clocked(rows: DataFrame, since: int, rows_a_block: int) -> DataFrame:
     """The rows with AT, the latest time of a message up to each; `since`: before all of them."""
     if "position" not in rows.columns:
         return rows.withColumn(AT, F.greatest(F.lit(since), TIME))
-    blocks = cut(
-        sample(rows.where(F.col(REASON).isNull()), in_files=False), rows_a_block=rows_a_block
-    )
+    blocks = cut(sample(rows.where(GOOD), in_files=False), rows_a_block=rows_a_block)
     return latest_so_far(rows, blocks, AT, since)[0]
 
 

@@ -29,8 +29,8 @@ from fairlead.measure.tally import check_nothing_lost
 from fairlead.pipeline.columns import (
     BLOCK,
     CLASS,
+    GOOD,
     NUMBER,
-    REASON,
     SCENARIO,
     SENT,
     TIME,
@@ -53,8 +53,8 @@ from fairlead.pipeline.output.delivery import Delivery
 from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
 from fairlead.pipeline.output.written import rejections as counted_rejections
 from fairlead.pipeline.paths import COMPARISON
-from fairlead.pipeline.routing.blocks import block_of, cut, sample
-from fairlead.pipeline.routing.journal import of_decisions, others
+from fairlead.pipeline.routing.blocks import cut, sample, with_block
+from fairlead.pipeline.routing.journal import PLACES, others, with_places
 from fairlead.pipeline.routing.route import numbered
 from fairlead.pipeline.simulate.attempts import (
     MEASURED,
@@ -67,6 +67,7 @@ from fairlead.pipeline.simulate.attempts import (
 )
 from fairlead.pipeline.simulate.gather import Gathered, gather
 from fairlead.pipeline.spark.executors import check_executors
+from fairlead.pipeline.spark.session import compiled_methods
 from fairlead.replay.layout import NEVER
 from fairlead.replay.scale import Scale, by_scale
 from fairlead.replay.words import AGAIN_CODES
@@ -88,7 +89,7 @@ class Prepared:
     columns: Sequence[str]
     """The messages' own."""
     rows: DataFrame
-    """All rows, with REASON where one is no message."""
+    """All rows, with GOOD, and with REASON where one is no message."""
     good: DataFrame
     """The messages, with their blocks and classes."""
     gathered: Gathered
@@ -102,9 +103,8 @@ class Prepared:
         """The attempts as rows of a journal."""
         plans, own = list(self.plans.values()), [quoted(name) for name in others(self.columns)]
         codes = [self.gathered.codes_in(plan) for plan in plans]
-        added = of_decisions(plans, codes, F.col(SCENARIO), SINCE)
-        named = (column.alias(name) for name, column in added.items())
-        rows = self._simulated().select(SCENARIO, *own, "time", "id", *named, *self._spelled())
+        placed = with_places(self._simulated(), plans, codes, F.col(SCENARIO), SINCE)
+        rows = placed.select(SCENARIO, *own, "time", "id", *PLACES, *self._spelled())
         last = (name for name in ATTEMPT if name not in JOURNAL)
         return rows.select(SCENARIO, *own, *JOURNAL, *last)
 
@@ -201,18 +201,17 @@ def prepare(
         rows, most = unique(accepted)
     with progress("check tenants"):
         rows = one_tenant(rows, every)
-    good = rows.where(F.col(REASON).isNull())
+    good = rows.where(GOOD)
     with progress("cut into blocks"):
         places = sample(good, most, in_files=False)
         # A task writes a block of all scenarios: more blocks, while tasks have nothing to do.
         fewer = max(options.rows_a_block / len(every), places.rows / at_once(good.sparkSession))
         blocks = cut(places, rows_a_block=min(options.rows_a_block, fewer))
-    block = block_of(blocks).alias(BLOCK)
     with progress("survey"):
-        gathered = gather(rows.select("*", block), blocks, every, REASON)
+        gathered = gather(with_block(rows, blocks), blocks, every)
         if gathered.rejected and not sum(gathered.sizes):
             refuse_other_units(rows, options.where)
-    classified = gathered.survey.classified(good.select("*", block))
+    classified = gathered.survey.classified(with_block(good, blocks))
     ready = {name: gathered.classified(plan) for name, plan in plans.items()}
     return Prepared(ready, columns, rows, classified, gathered)
 
@@ -230,7 +229,7 @@ def replay(messages: DataFrame, plans: Mapping[str, Plan], *, journal: bool = Fa
     check_replayed(own_columns(messages), "messages", plans.values())
     if "scenario" in (each.lower() for each in messages.columns):
         raise MessageError("messages: column 'scenario' is what a replay adds; rename it")
-    with reading():
+    with reading(), compiled_methods(messages.sparkSession):
         found = prepare(messages, plans)
     if found.gathered.rejected:
         log.warning(left_out(found.rows, "prepare(messages, plans).rejected() has"))

@@ -12,11 +12,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DoubleType, StringType
 
 from fairlead import Cluster, load_changes, route
+from fairlead.balance.times import LATEST, MICROS, THEN, UNITS
 from fairlead.balance.times import micros as of_a_change
 from fairlead.compiled.columns import micros, times_of
+from fairlead.compiled.plan import Plan
 from fairlead.errors import ChangeError, MessageError
+from fairlead.pipeline.columns import GOOD, REASON, TIME
 from fairlead.pipeline.dispatch import dispatch, rejected
-from fairlead.pipeline.intake.validate import time_of
+from fairlead.pipeline.intake.validate import time_of, validate
 
 AT_SEVEN_DIGITS = (0.0000005, 1.0000005, 12345.6789005, 4503599627.3704955, 1732000000.1234565)
 
@@ -273,3 +276,31 @@ def test_a_column_of_a_type_that_is_no_number_is_refused(
 def test_ids_of_floating_point_are_refused(spark: SparkSession) -> None:
     with pytest.raises(MessageError, match="id: found a column of type double, allowed: text, who"):
         dispatch(spark.createDataFrame([], "id double, time int"), POOL)
+
+
+SHOP = Cluster.of("round-robin", destination=[{"name": "a"}])
+MEANT_OTHERWISE = [(THEN[0] * many, THEN[1] * many) for many in UNITS.values()]
+EDGES = (0.0, LATEST, *(each * many for each in THEN for many in UNITS.values()))
+
+
+@pytest.mark.parametrize("kind", ["double", "float", "bigint", "decimal(28,6)", "string"])
+def test_a_row_is_a_message_or_there_is_a_reason(spark: SparkSession, kind: str) -> None:
+    """At the borders of what is a time, whatever type the number has."""
+    seconds = [
+        sign * float(each)
+        for edge in map(float, EDGES)
+        for each in (edge, np.nextafter(edge, np.inf), np.nextafter(edge, -np.inf), edge + 1)
+        for sign in (1, -1)
+    ]
+    odd = [float("nan"), float("inf"), float("-inf"), None]
+    frame = spark.createDataFrame([(each,) for each in (*seconds, *odd)], "seconds double")
+    table = frame.selectExpr(f"try_cast(seconds as {kind}) as time").selectExpr(
+        "cast(monotonically_increasing_id() as string) as id", "time"
+    )
+    rows = validate(table, Plan([SHOP], [])).collect()
+    for row in rows:
+        kept = row[TIME] is not None and not any(
+            low * MICROS <= row[TIME] <= high * MICROS for low, high in MEANT_OTHERWISE
+        )
+        assert (row[GOOD], row[REASON] is None) == (kept, kept), row
+    assert {row[GOOD] for row in rows} == {True, False}

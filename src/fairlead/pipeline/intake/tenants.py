@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import Plan
-from fairlead.pipeline.columns import ID, KEY, REASON
+from fairlead.pipeline.columns import GOOD, ID, KEY, REASON
 from fairlead.pipeline.constants import LONGEST_SHOWN, PREFIX
 from fairlead.pipeline.intake.validate import text
 
@@ -18,10 +18,10 @@ OWNER = PREFIX + "owner"
 
 
 def one_tenant(rows: DataFrame, plans: Iterable[Plan]) -> DataFrame:
-    """The same rows, with a REASON on every message whose group is another tenant's.
+    """The same rows, not GOOD and with a REASON every message whose group is another tenant's.
 
-    `rows`: with KEY, ID and REASON. A group is one inside its cluster. Nothing is sorted, and no
-    task gets all messages of a large group; where all is well, hashes are compared and no more.
+    `rows`: with KEY, ID, GOOD and REASON. A group is one inside its cluster. Nothing is sorted, and
+    no task gets all messages of a large group; where all is well, hashes are compared and no more.
     """
     if not {"group", "tenant"} <= set(rows.columns):
         return rows
@@ -46,7 +46,7 @@ def _one_tenant(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     where = F.lit("") if "" in names else text(rows, "cluster")
     keyed = rows.withColumns({WHERE: where, NAME: text(rows, "group")})
     tenant = text(rows, "tenant")
-    found = F.col(REASON).isNull() & (F.col(NAME) != "") & text(rows, "cluster").isin(*names)
+    found = F.col(GOOD) & (F.col(NAME) != "") & text(rows, "cluster").isin(*names)
     grouped = keyed.where(found)
     hashed = F.xxhash64(tenant)
     several = (
@@ -59,16 +59,16 @@ def _one_tenant(rows: DataFrame, names: Sequence[str]) -> DataFrame:
         return rows
     first = F.min_by(tenant, F.struct(KEY, ID)).alias(OWNER)
     owners = grouped.join(several, [WHERE, NAME], "left_semi").groupBy(WHERE, NAME).agg(first)
-    checked = grouped.join(owners, [WHERE, NAME], "left").withColumn(REASON, _reason(tenant))
+    owned = F.coalesce(tenant == F.col(OWNER), F.lit(True))  # null: its group has only one tenant
+    joined = grouped.join(owners, [WHERE, NAME], "left")
+    checked = joined.withColumns({GOOD: owned, REASON: _reason(tenant)})
     # Messages of no group take no part in the join, where they would all be of one key.
     return keyed.where(~found).unionByName(checked.drop(OWNER)).drop(WHERE, NAME)
 
 
 def _reason(tenant: Column) -> Column:
-    """Null where the message is its group's owner's, or the group has only one."""
     parts = [F.lit("tenant: found "), _shown(tenant), F.lit(", allowed: "), _shown(F.col(OWNER))]
-    reason = F.concat(*parts, F.lit(", as the first message of its group has"))
-    return F.when(tenant != F.col(OWNER), reason)
+    return F.concat(*parts, F.lit(", as the first message of its group has"))
 
 
 def _shown(tenant: Column) -> Column:

@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from fairlead.pipeline.columns import AT, ID, KEY, REASON, quoted
+from fairlead.pipeline.columns import AT, GOOD, ID, KEY, REASON, quoted
 from fairlead.pipeline.constants import PREFIX
 
 HASH: Final = PREFIX + "hash"
@@ -23,14 +23,14 @@ EARLIER: Final = PREFIX + "earlier"
 def unique(
     accepted: DataFrame, horizon: int | None = None, before: DataFrame | None = None
 ) -> tuple[DataFrame, int]:
-    """The same rows, with a REASON on every message whose id an earlier one has.
+    """The same rows, not GOOD and with a REASON every message whose id an earlier one has.
 
     `horizon`: an id is forgotten when it was not seen for so many microseconds, by AT. `before`:
     the ids that are remembered (HASH, ID, AT) when the table begins. Only hashes are counted at
     first; ids themselves are compared where two hashes agree. Returns also how many messages there
     were before.
     """
-    good = accepted.where(F.col(REASON).isNull())
+    good = accepted.where(GOOD)
     if before is not None and good.limit(FEW + 1).count() <= FEW:
         # What is remembered may be many times as much: it is looked through, and not moved.
         own = good.select(F.xxhash64(ID).alias(HASH))
@@ -48,7 +48,7 @@ def unique(
     marked = accepted.join(
         suspects.withColumn(RANK, F.lit(True)), F.xxhash64(ID) == suspects[HASH], "left"
     ).drop(HASH)
-    suspect = F.col(RANK) & F.col(REASON).isNull()
+    suspect = F.col(RANK) & F.col(GOOD)
     clear = marked.where(F.coalesce(~suspect, F.lit(True))).drop(RANK)
     several = marked.where(suspect).drop(RANK)
     found = F.concat(F.lit("id: found '"), F.col(ID), F.lit(AGAIN))
@@ -57,7 +57,8 @@ def unique(
         seen = asked.groupBy(ID).agg(F.max(AT).alias(EARLIER))
         several = several.join(seen, ID, "left")
     repeated = _again(accepted.columns, horizon, earlier=before is not None)
-    named = several.withColumn(RANK, repeated).withColumn(REASON, F.when(F.col(RANK), found))
+    ranked = several.withColumn(RANK, repeated)
+    named = ranked.withColumns({GOOD: ~F.col(RANK), REASON: found})
     return clear.unionByName(named.drop(RANK, EARLIER)), messages
 
 

@@ -1,11 +1,15 @@
 """Validate: which rows are messages, and why the others are not.
 
-Adds the order key, the id as text, times in whole microseconds, and the reason of a rejection.
+Adds the order key, the id as text, times in whole microseconds, whether a row is a message, and
+the reason of a rejection. Whoever asks only which rows are messages makes none of the texts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
+from operator import and_
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,6 +19,7 @@ from pyspark.sql.types import (
     DateType,
     DecimalType,
     DoubleType,
+    FloatType,
     FractionalType,
     IntegralType,
     NullType,
@@ -47,27 +52,37 @@ from fairlead.balance.times import (
 from fairlead.compiled.needed import ALL_WORK, LONGEST_SERVICE, SECONDS, Served, served
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
-from fairlead.pipeline.columns import ID, KEY, REASON, SERVICE, TIME, quoted
+from fairlead.pipeline.columns import GOOD, ID, KEY, REASON, SERVICE, TIME, quoted
 from fairlead.pipeline.constants import LONGEST_SHOWN, MADE_BY, MALFORMED, WAYS
 
 LONGEST_DATE = 10
 DECIMAL = "decimal(28,9)"
 
 
+class Check(NamedTuple):
+    """What must hold of a row, in as few steps as can be: Spark compiles it into every stage."""
+
+    passed: Column
+    """Never null."""
+    reason: Column
+    """What is said of a row that has not passed."""
+
+
 def validate(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame:
-    """The same rows with KEY, ID, TIME, SERVICE and REASON (null for a good row).
+    """The same rows with KEY, ID, TIME, SERVICE, GOOD and REASON.
 
     `worked`: whether they are to be worked on (replay).
     """
     kinds = {field.name: field.dataType for field in messages.schema.fields}
     _check_types(kinds)
     time = time_of(kinds["time"])
-    reasons: list[Column] = [F.col(MALFORMED)] if MALFORMED in kinds else []
-    reasons += [
-        _when(~said(messages, "id"), F.lit("id: found nothing, allowed: a text")),
+    checks: list[Check] = []
+    if MALFORMED in kinds:
+        checks.append(Check(F.col(MALFORMED).isNull(), F.col(MALFORMED)))
+    checks += [
+        Check(said(messages, "id"), F.lit("id: found nothing, allowed: a text")),
         *_utf8(messages, plans),
-        *_other_units(kinds["time"], time),
-        _when(time.isNull(), _found("time", TIMES)),
+        Check(_is_time(kinds["time"], time), _no_time(kinds["time"], time)),
     ]
     key = time
     if "position" in kinds:
@@ -75,37 +90,44 @@ def validate(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFra
         bad = key.isNull()
         if isinstance(kinds["position"], NumericType):
             bad |= F.col("position") != key  # Spark cuts decimals off
-        reasons.append(_when(bad, _found("position", "an integer")))
+        checks.append(_unless(bad, _found("position", "an integer")))
     service: Column = F.lit(None).cast("long")
     if "service_time" in kinds:
         service = _micros("service_time", kinds["service_time"])
-        reasons += _service(messages, [ALL_WORK] if worked else [*map(served, plans)])
+        checks += _service(messages, [ALL_WORK] if worked else [*map(served, plans)])
     if worked:
-        reasons += _order(messages)
-    heeded = set().union(*(plan.relevant_attributes for plan in plans))
-    for name, words in ALLOWED_WORDS.items():
-        if name in kinds and name in heeded:
-            bad = ~_text(name).isin("", *words)
-            reasons.append(_when(bad, _found(name, f"{', '.join(words)}, or empty")))
-    for rule in CONTRADICTIONS:
-        for name in rule.excludes:
-            if rule.flag in kinds and name in kinds and rule.flag in heeded:
-                both = (_text(rule.flag) == "true") & (_text(name) != "")
-                reasons.append(_when(both, F.lit(f"{rule.flag}: a message with it has no {name}")))
+        checks += _order(messages)
+    checks += _words(kinds, set().union(*(plan.relevant_attributes for plan in plans)))
     return messages.select(
         *(quoted(name) for name in messages.columns if name != MALFORMED),
         key.alias(KEY),
         F.col("id").cast("string").alias(ID),
         time.alias(TIME),
         service.alias(SERVICE),
-        F.coalesce(*reasons, F.lit(None).cast("string")).alias(REASON),
+        reduce(and_, (each.passed for each in checks)).alias(GOOD),
+        F.coalesce(*(F.when(~each.passed, each.reason) for each in checks)).alias(REASON),
     )
+
+
+def _words(kinds: Collection[str], heeded: Collection[str]) -> list[Check]:
+    """What is one of a few words, and what says two things at a time. `heeded`: that is read."""
+    checks = []
+    for name, words in ALLOWED_WORDS.items():
+        if name in kinds and name in heeded:
+            allowed = f"{', '.join(words)}, or empty"
+            checks.append(Check(_text(name).isin("", *words), _found(name, allowed)))
+    for rule in CONTRADICTIONS:
+        for name in rule.excludes:
+            if rule.flag in kinds and name in kinds and rule.flag in heeded:
+                both = (_text(rule.flag) == "true") & (_text(name) != "")
+                checks.append(Check(~both, F.lit(f"{rule.flag}: a message with it has no {name}")))
+    return checks
 
 
 def rejected_rows(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
     """The rows that are no messages: these columns of theirs, and the `reason`."""
     own = [quoted(name) for name in columns]
-    return rows.where(F.col(REASON).isNotNull()).select(*own, F.col(REASON).alias("reason"))
+    return rows.where(~F.col(GOOD)).select(*own, F.col(REASON).alias("reason"))
 
 
 def _check_types(kinds: Mapping[str, DataType]) -> None:
@@ -124,30 +146,54 @@ def _check_types(kinds: Mapping[str, DataType]) -> None:
         )
 
 
-def _utf8(messages: DataFrame, plans: Sequence[Plan]) -> list[Column]:
+def _utf8(messages: DataFrame, plans: Sequence[Plan]) -> list[Check]:
     """What decisions read must be text; what is not in UTF-8 could be any."""
     read = {"id", "cluster", "group", "tenant"}.union(*(plan.relevant_attributes for plan in plans))
     return [
-        _when(~F.is_valid_utf8(_text(field.name)), _found(field.name, "text in UTF-8"))
+        Check(F.is_valid_utf8(_text(field.name)), _found(field.name, "text in UTF-8"))
         for field in messages.schema.fields
         if field.name in read and isinstance(field.dataType, StringType | BinaryType)
     ]
 
 
-def _other_units(kind: DataType, time: Column) -> list[Column]:
-    """A number that would be a moment of these years in another unit is none in seconds."""
+def _is_time(kind: DataType, time: Column) -> Column:
+    """Whether a row has a time. `time`: `time_of` it.
+
+    A number that would be a moment of these years in another unit is none in seconds.
+    """
+    found = time.isNotNull()
     if not isinstance(kind, NumericType | StringType):
-        return []
-    reasons = []
-    for (unit, many), way in zip(UNITS.items(), WAYS, strict=True):
-        first, last = (each * many for each in THEN)
+        return found
+    seconds, unit = time, MICROS
+    if isinstance(kind, IntegralType | FloatType | DoubleType):
+        # The number itself tells it, so that it is not converted once more.
+        seconds, unit = F.col("time"), 1
+        if isinstance(kind, FloatType):
+            seconds = seconds.cast("double")  # else the bounds become floats, and others
+        found = F.coalesce(seconds.between(-LATEST, LATEST), F.lit(False))
+    for first, last in _other_units():
         if first <= LATEST:
-            meant = time.between(first * MICROS, last * MICROS)
-        else:
-            meant = time.isNull() & F.col("time").try_cast("double").between(first, last)
-        hint = F.lit(f", {counts(unit)}; Spark SQL makes one of the number ts{MADE_BY}{way}")
-        reasons.append(_when(meant, F.concat(F.lit("time: found "), _shown("time"), hint)))
-    return reasons
+            found &= ~F.coalesce(seconds.between(first * unit, last * unit), F.lit(False))
+    return found
+
+
+def _no_time(kind: DataType, time: Column) -> Column:
+    """Why a row has no time."""
+    hints = []
+    if isinstance(kind, NumericType | StringType):
+        number = F.col("time").try_cast("double")
+        for name, way, (first, last) in zip(UNITS, WAYS, _other_units(), strict=True):
+            meant = number.between(first, last)
+            if first <= LATEST:
+                meant = time.between(first * MICROS, last * MICROS)
+            hint = F.lit(f", {counts(name)}; Spark SQL makes one of the number ts{MADE_BY}{way}")
+            hints.append(F.when(meant, F.concat(F.lit("time: found "), _shown("time"), hint)))
+    return F.coalesce(*hints, _found("time", TIMES))
+
+
+def _other_units() -> list[tuple[int, int]]:
+    """From when to when a moment is one of these years, in each of the other units."""
+    return [(THEN[0] * many, THEN[1] * many) for many in UNITS.values()]
 
 
 def refuse_other_units(rows: DataFrame, where: str) -> None:
@@ -161,7 +207,7 @@ def refuse_other_units(rows: DataFrame, where: str) -> None:
         raise MessageError(line, f"{line}: --column 'time={line.rpartition(MADE_BY)[2]}'")
 
 
-def _service(messages: DataFrame, whose: Collection[Served]) -> list[Column]:
+def _service(messages: DataFrame, whose: Collection[Served]) -> list[Check]:
     """How long a message takes must be a number, where anybody asks."""
     seconds = F.expr(f"try_cast(service_time as {DECIMAL})")
     bad = seconds.isNull() | (seconds < 0) | (seconds > LONGEST_SERVICE)
@@ -175,9 +221,9 @@ def _service(messages: DataFrame, whose: Collection[Served]) -> list[Column]:
     why = SECONDS if ALL_WORK in needy else "a number; completions decide here"
     missing = F.lit(f"service_time: found nothing, allowed: {why}")
     return [
-        *(_when(nothing & each, missing) for each in asked),
-        *(_when(bad & each, _found("service_time", SECONDS)) for each in asked),
-        _when(bad, _found("service_time", f"{SECONDS}, or empty")),
+        *(_unless(nothing & each, missing) for each in asked),
+        *(_unless(bad & each, _found("service_time", SECONDS)) for each in asked),
+        _unless(bad, _found("service_time", f"{SECONDS}, or empty")),
     ]
 
 
@@ -189,18 +235,29 @@ def _are(messages: DataFrame, served: Served) -> Column:
     return work & text(messages, "cluster").isin(sorted(served.clusters))
 
 
-def _order(messages: DataFrame) -> list[Column]:
+def _order(messages: DataFrame) -> list[Check]:
     """What orders work, and how often it fails, must be whole numbers."""
-    reasons = []
+    checks = []
     for name, (least, most) in WHOLE_NUMBERS.items():
         if name in messages.columns:
-            number = F.expr(f"try_cast(`{name}` as decimal(28, 9))")
+            number = _decimal(name)
             bad = number.isNull() | (number != F.floor(number)) | ~number.between(least, most)
             if isinstance(messages.schema[name].dataType, IntegralType):
                 bad = ~F.col(name).between(least, most)
             allowed = f"an integer from {least} to {most}, or empty"
-            reasons.append(_when(said(messages, name) & bad, _found(name, allowed)))
-    return reasons
+            checks.append(_unless(said(messages, name) & bad, _found(name, allowed)))
+    return checks
+
+
+def whole_number(messages: DataFrame, name: str) -> Column:
+    """A column of whole numbers, however they are written; null where it is not given."""
+    if isinstance(messages.schema[name].dataType, IntegralType):
+        return F.col(name).cast("bigint")
+    return _decimal(name).cast("bigint")  # Spark makes an integer of no `1e2`
+
+
+def _decimal(name: str) -> Column:
+    return F.expr(f"try_cast(`{name}` as {DECIMAL})")
 
 
 def _text(name: str) -> Column:
@@ -221,8 +278,9 @@ def said(messages: DataFrame, name: str) -> Column:
     return _text(name) != ""
 
 
-def _when(condition: Column, reason: Column) -> Column:
-    return F.when(condition, reason)
+def _unless(bad: Column, reason: Column) -> Check:
+    """`bad`: null where nothing is to be said against a row."""
+    return Check(~F.coalesce(bad, F.lit(False)), reason)
 
 
 def _found(name: str, allowed: str) -> Column:

@@ -18,7 +18,7 @@ from fairlead.pipeline.measure import tally
 from fairlead.pipeline.measure.groups import groups
 from fairlead.pipeline.measure.over_time import BIN, CLOSE, bin_of, over_time
 from fairlead.pipeline.measure.tally import counted, finest
-from fairlead.pipeline.routing.blocks import version
+from fairlead.pipeline.routing.blocks import with_version
 from fairlead.pipeline.routing.class_counts import Survey
 from fairlead.results.summary import Facts, Made, OverTime, Period
 
@@ -32,7 +32,7 @@ def messages(written: DataFrame, plan: Plan, counts: Iterable[Counted]) -> dict[
     """How many messages were decided, by version."""
     if not plan.fans_out:
         return rows(counts)
-    return tally.messages(_timed(written), plan, version(plan.times, TIME))
+    return tally.messages(_timed(written, plan), plan)
 
 
 def count_for_report(
@@ -75,13 +75,12 @@ def by_all(written: DataFrame, plan: Plan, *also: Column) -> DataFrame:
     only = plan.clusters[0].name if len(plan.clusters) == 1 else ""
     named = text(written, "cluster")
     cluster = F.when(named == "", F.lit(only)).otherwise(named)
-    at = version(plan.times, TIME)
-    return finest(_timed(written), cluster, _subject(written, cluster, plan), at, *also)
+    return finest(_timed(written, plan), cluster, _subject(written, cluster, plan), *also)
 
 
-def _timed(written: DataFrame) -> DataFrame:
-    """Decisions with TIME."""
-    return written.withColumn(TIME, micros(written))
+def _timed(written: DataFrame, plan: Plan) -> DataFrame:
+    """Decisions with TIME and VERSION."""
+    return with_version(written.withColumn(TIME, micros(written)), plan.times, TIME)
 
 
 def _subject(written: DataFrame, cluster: Column, plan: Plan) -> Column:

@@ -7,21 +7,20 @@ from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import Plan
 from fairlead.measure.tally import Counted
+from fairlead.pipeline.columns import VERSION
 from fairlead.pipeline.intake.validate import text
 from fairlead.rows import DECISION
 
 
-def finest(
-    written: DataFrame, cluster: Column, subject: Column, at: Column, *also: Column
-) -> DataFrame:
+def finest(written: DataFrame, cluster: Column, subject: Column, *also: Column) -> DataFrame:
     """Count decisions as they were written, by all that is asked of them afterwards.
 
-    `cluster`, `at`: name and version of each; `subject`: what its destination belongs to; `also`:
-    what else tells the counts apart.
+    `written`: with VERSION; `cluster`: the name of each; `subject`: what its destination belongs
+    to; `also`: what else tells the counts apart.
     """
     row = F.xxhash64(F.col("id").cast("string"), *DECISION)
     return written.groupBy(
-        at.alias("version"),
+        F.col(VERSION).alias("version"),
         cluster.alias("cluster"),
         subject.alias("subject"),
         "destination",
@@ -48,8 +47,8 @@ def counted(counts: DataFrame) -> list[Counted]:
     return [Counted(**row.asDict()) for row in rows]
 
 
-def messages(written: DataFrame, plan: Plan, at: Column) -> dict[int, int]:
-    """How many messages the decisions are of, by version (`at`), where some have several rows.
+def messages(written: DataFrame, plan: Plan) -> dict[int, int]:
+    """How many messages the decisions are of, by VERSION, where some have several rows.
 
     Only a cluster that fans out writes several rows for a message. There the texts of the stream's
     columns tell its streams apart, so that with its sequence each message is counted once; what
@@ -57,7 +56,7 @@ def messages(written: DataFrame, plan: Plan, at: Column) -> dict[int, int]:
     """
     stream = [text(written, name) for name in ("cluster", *plan.streamed)]
     several = text(written, "cluster").isin(plan.fanning) & F.col("sequence").isNotNull()
-    rows = written.groupBy(at.alias("version")).agg(
+    rows = written.groupBy(F.col(VERSION).alias("version")).agg(
         F.count_distinct(F.when(several, F.struct(*stream, "sequence"))).alias("several"),
         F.count_if(~several).alias("single"),
     )

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-import numpy as np
-import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from fairlead.compiled.router import EARLIEST
-from fairlead.pipeline.columns import BLOCK, ID, KEY, REASON, TIME, looked_up
+from fairlead.pipeline.columns import BLOCK, GOOD, ID, KEY, TIME, VERSION, literals, looked_up
 from fairlead.pipeline.constants import ROWS_A_BLOCK
 from fairlead.pipeline.routing.places import Blocks, Place
 
@@ -31,23 +29,40 @@ MAX_BLOCKS: Final = 4_000
 FEWEST_PIECES: Final = 2
 PIECE: Final = ("_metadata.file_path", "_metadata.file_block_start")
 HASHES: Final = 1 << 64
-MAX_NESTED: Final = 250
-"""Conditions that Spark still compiles; with more times, a look-up in Python is faster."""
 
 
-def block_of(blocks: Blocks) -> Column:
-    """The block of a row, from its KEY and ID."""
-    return _search(blocks.starts, 0, len(blocks.starts))
+def with_block(rows: DataFrame, blocks: Blocks) -> DataFrame:
+    """The rows with BLOCK, from their KEY and ID."""
+    keys, ids = [list(each) for each in zip(*blocks.starts, strict=True)] or ([], [])
+    return _with_rank(rows, BLOCK, keys, KEY, ids)
 
 
-def _search(starts: Sequence[Place], low: int, high: int) -> Column:
-    """Bisection among starts[low:high], as nested conditions."""
-    if low == high:
-        return F.lit(low)
-    middle = (low + high) // 2
-    key, id_ = starts[middle]
-    before = (F.col(KEY) < key) | ((F.col(KEY) == key) & (F.col(ID) < F.lit(id_)))
-    return F.when(before, _search(starts, low, middle)).otherwise(_search(starts, middle + 1, high))
+def with_version(rows: DataFrame, times: Sequence[int], time: str) -> DataFrame:
+    """The rows with VERSION: how many of the ascending `times` their `time` has reached."""
+    return _with_rank(rows, VERSION, times, time)
+
+
+def _with_rank(
+    rows: DataFrame, name: str, bounds: Sequence[int], key: str, ids: Sequence[str] = ()
+) -> DataFrame:
+    """The rows with `name`: how many of the ascending bounds are not above their `key`.
+
+    0 where the key is null. `ids`: where a key is the bound's, ID decides. Each column here is a
+    step of a bisection. Nested conditions would be code for each of the bounds, and Java compiles
+    no method of more than 8,000 bytes.
+    """
+    rows = rows.withColumn(name, F.lit(0))
+    step = 1 << len(bounds).bit_length() >> 1
+    while step:
+        middle = F.col(name) + (step - 1)
+        bound = F.get(literals(bounds, "bigint"), middle)  # null behind the last
+        passed = F.col(key) >= bound
+        if ids:
+            own = F.col(ID) >= F.get(literals(ids), middle)
+            passed = (F.col(key) > bound) | ((F.col(key) == bound) & own)
+        rows = rows.withColumn(name, F.col(name) + F.when(passed, step).otherwise(0))
+        step >>= 1
+    return rows
 
 
 @dataclass(frozen=True)
@@ -114,8 +129,8 @@ def latest_so_far(
     it. `rows`: rejected ones among them, which move no time. `first`: the latest time before them
     all. Returns also the latest time before each block.
     """
-    time = F.when(F.col(REASON).isNull(), F.col(TIME))
-    placed = rows.withColumn(BLOCK, block_of(blocks))
+    time = F.when(F.col(GOOD), F.col(TIME))
+    placed = with_block(rows, blocks)
     found = placed.groupBy(BLOCK).agg(F.coalesce(F.max(time), F.lit(EARLIEST))).collect()
     ends: dict[int, int] = dict(found)
     before = [first]
@@ -124,31 +139,3 @@ def latest_so_far(
     inside = Window.partitionBy(BLOCK).orderBy(KEY, ID).rowsBetween(Window.unboundedPreceding, 0)
     so_far = F.greatest(F.max(time).over(inside), looked_up(before, F.col(BLOCK), "bigint"))
     return placed.withColumn(name, so_far).drop(BLOCK), before
-
-
-def version(times: Sequence[int], time: str) -> Column:
-    """How many of the ascending `times` are at or before the time in this column."""
-    if len(times) > MAX_NESTED:
-        return _looked_up(times, time)
-
-    def among(low: int, high: int) -> Column:
-        if low == high:
-            return F.lit(low)
-        middle = (low + high) // 2
-        return F.when(F.col(time) < times[middle], among(low, middle)).otherwise(
-            among(middle + 1, high)
-        )
-
-    return among(0, len(times))
-
-
-def _looked_up(times: Sequence[int], time: str) -> Column:
-    known = np.array(times, np.int64)
-
-    def look_up(column: pa.Array) -> pa.Array:
-        # A row without a time is rejected; it has any version.
-        found = np.searchsorted(known, np.asarray(column.fill_null(0)), "right")
-        return pa.array(found.astype(np.int32))
-
-    look_up.__annotations__ = {"column": pa.Array, "return": pa.Array}
-    return F.arrow_udf(look_up, "int")(F.col(time))  # type: ignore[attr-defined,no-any-return]

@@ -18,16 +18,14 @@ from fairlead.compiled.bindings import NO_KEY
 from fairlead.compiled.classes import homes
 from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan
 from fairlead.compiled.router import EARLIEST, Router
-from fairlead.pipeline.columns import BLOCK, CLASS, CONTROL, KEY, REASON, TIME, VERSION, small_table
+from fairlead.pipeline.columns import BLOCK, CLASS, CONTROL, GOOD, KEY, TIME, VERSION, small_table
 from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import text
-from fairlead.pipeline.routing.blocks import PIECE, block_of, version
+from fairlead.pipeline.routing.blocks import PIECE, with_block, with_version
 from fairlead.pipeline.routing.places import Blocks
 
 COUNT: Final = PREFIX + "n"
 LATEST: Final = PREFIX + "latest"
-GOOD: Final = PREFIX + "good"
-"""Whether a row is a message."""
 TASK: Final = PREFIX + "task"
 LARGEST_PIECE: Final = 4
 """In blocks; larger pieces are better cut and sent to more executors."""
@@ -89,12 +87,11 @@ def attribute_of(messages: DataFrame, name: str) -> Column:
 
 def placed(accepted: DataFrame, blocks: Blocks, plan: Plan, latest: int = EARLIEST) -> DataFrame:
     """The rows with their block and version. `latest`: the latest time before all of them."""
+    placed = with_block(accepted, blocks)
     if latest == EARLIEST or not plan.times:
-        at = version(plan.times, TIME)
-        return accepted.select("*", block_of(blocks).alias(BLOCK), at.alias(VERSION))
-    so_far = accepted.withColumn(LATEST, F.greatest(F.lit(latest), TIME))
-    at = version(plan.times, LATEST)
-    return so_far.select("*", block_of(blocks).alias(BLOCK), at.alias(VERSION)).drop(LATEST)
+        return with_version(placed, plan.times, TIME)
+    so_far = placed.withColumn(LATEST, F.greatest(F.lit(latest), TIME))
+    return with_version(so_far, plan.times, LATEST).drop(LATEST)
 
 
 def survey(accepted: DataFrame, blocks: Blocks, plan: Plan) -> Survey:
@@ -114,7 +111,7 @@ def survey_in_place(accepted: DataFrame, plan: Plan, rows_a_block: int) -> Surve
     a piece the rows may stand in any order.
     """
     attributes = _attributes(accepted, plan)
-    dated = accepted.withColumn(VERSION, version(plan.times, TIME))
+    dated = with_version(accepted, plan.times, TIME)
     rows = _tally(dated, attributes, *PIECE, F.spark_partition_id().alias(TASK))
     ends: dict[tuple[str, int], tuple[int, int, int]] = {}
     for row in rows:
@@ -141,10 +138,9 @@ def _attributes(accepted: DataFrame, plan: Plan) -> tuple[str, ...]:
 
 def _tally(dated: DataFrame, attributes: Sequence[str], *where: str | Column) -> list[Row]:
     """Count rows by `where`, GOOD, version and attributes."""
-    good = F.col(REASON).isNull()
-    columns = [F.when(good, attribute_of(dated, name)).alias(name) for name in attributes]
+    columns = [F.when(F.col(GOOD), attribute_of(dated, name)).alias(name) for name in attributes]
     return (
-        dated.groupBy(*where, good.alias(GOOD), VERSION, *columns)
+        dated.groupBy(*where, GOOD, VERSION, *columns)
         .agg(
             F.count(F.lit(1)).alias(COUNT),
             F.min(KEY).alias("first"),

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.compiled.journal import streams
 from fairlead.compiled.plan import ClassifiedPlan, Plan
-from fairlead.pipeline.columns import CLASS, NUMBER, looked_up
-from fairlead.pipeline.routing.blocks import version
+from fairlead.pipeline.columns import CLASS, NUMBER, VERSION, looked_up
+from fairlead.pipeline.routing.blocks import with_version
 from fairlead.rows import OWN
+
+PLACES: Final = ("position", "cluster", "version", "stream")
+"""What `with_places` adds."""
 
 
 def others(names: Sequence[str]) -> list[str]:
@@ -20,10 +24,14 @@ def others(names: Sequence[str]) -> list[str]:
     return [name for name in names if name not in OWN]
 
 
-def of_decisions(
-    plans: Sequence[ClassifiedPlan], codes: Sequence[Sequence[int]], scenario: Column, time: str
-) -> dict[str, Column]:
-    """The columns by their names, for rows with NUMBER and CLASS.
+def with_places(
+    rows: DataFrame,
+    plans: Sequence[ClassifiedPlan],
+    codes: Sequence[Sequence[int]],
+    scenario: Column,
+    time: str,
+) -> DataFrame:
+    """Rows with NUMBER and CLASS, and the columns that a journal adds to what was decided.
 
     `codes`: for each plan, what CLASS stands for there; `scenario`: which plan; `time`: the column
     that says when it was decided, in microseconds.
@@ -44,12 +52,13 @@ def of_decisions(
 
     of_cluster = looked_up(seen, scenario, "array<array<int>>")
     so_far = F.element_at(of_cluster, found(place, "int") + 1)
-    return {
+    added = {
         "position": F.col(NUMBER),
         "cluster": found(names),
-        "version": F.element_at(so_far, version(times, time) + 1),
+        "version": F.element_at(so_far, F.col(VERSION) + 1),
         "stream": found([[own[c] for c in code] for own, code in zip(named, codes, strict=True)]),
     }
+    return with_version(rows, times, time).withColumns(added)
 
 
 def _seen(plan: Plan, times: Sequence[int]) -> list[list[int]]:

@@ -23,12 +23,13 @@ from fairlead.pipeline.columns import (
     BLOCK,
     CLASS,
     CONTROL,
+    GOOD,
     ID,
     KEY,
     SERVICE,
     TIME,
 )
-from fairlead.pipeline.intake.validate import is_timestamp, said, text
+from fairlead.pipeline.intake.validate import is_timestamp, said, text, whole_number
 from fairlead.pipeline.routing.class_counts import Survey, attribute_of
 from fairlead.pipeline.routing.places import Blocks
 from fairlead.pipeline.routing.route import in_blocks
@@ -83,20 +84,19 @@ class Gathered:
         return plan.classified(dict.fromkeys(self.classes_in(plan)))
 
 
-def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan], reason: str) -> Gathered:
-    """Look at all rows once. `rows`: with BLOCK, rejected ones among them (`reason` not null)."""
+def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan]) -> Gathered:
+    """Look at all rows once. `rows`: with BLOCK, those that are not GOOD among them."""
     reads = dict.fromkeys(("cluster", *(name for plan in plans for name in plan.reads)))
     attributes = [name for name in reads if name in rows.columns]
     if "type" in rows.columns:
         attributes.append(CONTROL)
-    good = F.col(reason).isNull()
-    columns = [F.when(good, attribute_of(rows, name)).alias(name) for name in attributes]
+    columns = [F.when(F.col(GOOD), attribute_of(rows, name)).alias(name) for name in attributes]
     kind = rows.schema["time"].dataType
     plain = F.lit(False)
     if isinstance(kind, StringType):
         plain = ~is_timestamp("time")
     tallied = (
-        rows.groupBy(BLOCK, good.alias("good"), *columns)
+        rows.groupBy(BLOCK, GOOD, *columns)
         .agg(
             F.count(F.lit(1)).alias("n"),
             F.min(TIME).alias("first"),
@@ -110,7 +110,7 @@ def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan], reason: str) 
         )
         .collect()
     )
-    fine = [row for row in tallied if row["good"]]
+    fine = [row for row in tallied if row[GOOD]]
     values = sorted({tuple(row[name] for name in attributes) for row in fine})
     survey = Survey(blocks, tuple(attributes), {each: code for code, each in enumerate(values)})
     sizes = [0] * len(blocks)
@@ -131,7 +131,7 @@ def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan], reason: str) 
     )
     dated = not isinstance(kind, NumericType) and not has("plain")
     period = (min(row["first"] for row in fine), max(row["last"] for row in fine)) if fine else None
-    rejected = sum(row["n"] for row in tallied if not row["good"])
+    rejected = sum(row["n"] for row in tallied if not row[GOOD])
     return Gathered(survey, sizes, traits, rejected, dated, period)
 
 
@@ -151,8 +151,7 @@ def packed(
         columns[HASH] = F.xxhash64(F.col("id").cast("string"))
     for name, missing in WHOLE.items():
         if name in good.columns:
-            number = F.expr(f"try_cast(`{name}` as bigint)")
-            columns[name] = F.coalesce(number, F.lit(missing)).cast("long")
+            columns[name] = F.coalesce(whole_number(good, name), F.lit(missing)).cast("long")
     bound = any(plan.binds for plan in plans)
     for name in TEXT_COLUMNS:
         if name in good.columns and (bound or name in ("group", "tenant")):

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError
@@ -41,7 +41,16 @@ STOPPED = "Cannot call methods on a stopped SparkContext"
 CAUSED = "Caused by: "
 GIB = 1 << 30
 
+LONGEST_METHOD: Final = 8_000
+"""Bytes: Java compiles no longer method."""
+METHOD_LIMIT: Final = "spark.sql.codegen.hugeMethodLimit"
+WITHOUT_LIMIT: Final = "65535"
+"""Spark's own default, which is as long as a method can be."""
+
 QUERY: Mapping[str, Setting] = {
+    # What would be longer is generated operator by operator: that is slower than one method that is
+    # compiled, and much faster than one that is not.
+    METHOD_LIMIT: LONGEST_METHOD,
     "spark.sql.session.timeZone": "UTC",
     # A value that cannot be read is one row's fault, not the whole job's.
     "spark.sql.ansi.enabled": False,
@@ -103,6 +112,19 @@ def spark_session(master: str | None = None, **config: Setting) -> SparkSession:
         # PySpark's own Connect server takes all settings, then its client offers them once more.
         warnings.filterwarnings("ignore", "Failed to set spark", UserWarning)
         return _started({**settings, **config})
+
+
+@contextmanager
+def compiled_methods(spark: SparkSession) -> Iterator[None]:
+    """Have all compiled that is generated in this block, also in a session that is not ours."""
+    if spark.conf.get(METHOD_LIMIT) != WITHOUT_LIMIT:  # ours, or as its user wants it
+        yield
+        return
+    spark.conf.set(METHOD_LIMIT, str(LONGEST_METHOD))
+    try:
+        yield
+    finally:
+        spark.conf.set(METHOD_LIMIT, WITHOUT_LIMIT)
 
 
 def driver_memory(machine: int) -> str:

@@ -26,6 +26,7 @@ from fairlead.pipeline.intake.read import reading
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import FORMATS
 from fairlead.pipeline.paths import SUMMARY, local, on_this_machine
+from fairlead.pipeline.spark.session import compiled_methods
 from fairlead.pipeline.streaming import rolling
 from fairlead.pipeline.streaming.commit import Commit, StreamFolder, write_json
 from fairlead.pipeline.streaming.differing import differing
@@ -164,7 +165,7 @@ class _Work:
             if self.stopping.is_set():
                 raise _Stopping
             try:
-                with reading():
+                with reading(), compiled_methods(rows.sparkSession):
                     self._decide(rows, batch)
             except Exception as error:
                 self.error = error

@@ -14,6 +14,7 @@ from fairlead.compiled.classes import numbered_homes
 from fairlead.pipeline.columns import (
     AT,
     BIND,
+    GOOD,
     HOME,
     ID,
     MEMBER,
@@ -67,7 +68,7 @@ def clock(ready: Prepared, before: int) -> int:
 
 def _seen(rows: DataFrame) -> DataFrame:
     """Also what is rejected because its id was seen before has been seen now."""
-    return rows.where(F.col(REASON).isNull() | F.endswith(REASON, F.lit(AGAIN)))
+    return rows.where(F.col(GOOD) | F.endswith(REASON, F.lit(AGAIN)))
 
 
 def remember_ids(
