@@ -33,10 +33,10 @@ BEGIN
       ('sender', '{_send,_try_send,_try_send_many,_try_prioritise,_try_begin_dialog,_try_say}'),
       ('sender', '{_try_prioritise_dialog,_choose,_publish,bound_dialog,delayed_by_dialog}'),
       ('sender', '{_forget_events,_forget_ids,_forget_ended,_forget_choice_runs,_forget_guaranteed}'),
-      ('sender', '{_find,_find_bound,_state}'),
-      ('viewer', '{_find,_find_bound,_state,place_of,_text}'),
+      ('sender', '{_find,_find_bound,_state,_tickets}'),
+      ('viewer', '{_find,_find_bound,_state,_tickets,_sent,place_of,_text}'),
       ('chooser', '{_run_lock_cluster,_run_lock_free_cluster,_run_count_choice,_run_set_cluster}'),
-      ('chooser', '{_run_set_state,_run_add_version,_run_add_choice_run,_run_draw_ticket,_tickets}'),
+      ('chooser', '{_run_set_state,_run_add_version,_run_add_choice_run,_run_draw_ticket}'),
       ('chooser', '{_run_bind,_run_add_published,_run_set_completing,_run_add_completion,_run_completions}'),
       ('chooser', '{_run_add_event,_run_add_message_ids,_run_add_queue,_run_numbers,_run_add_guaranteed}'),
       ('worker', '{take,more,settle,receive,end_dialog,bind_dialogs,delayed_by,place_of}'),
@@ -49,8 +49,8 @@ BEGIN
       ('worker', '{_run_add_lone,_run_add_message,_run_add_pending_update}'),
       ('worker', '{_run_pick,_run_pick_named,_run_pick_of_tenant,_run_pick_of_tenant_besides,_run_pick_of_lane}'),
       ('worker', '{_run_drop_messages,_run_bury,_run_put_back,_run_lock_ended,_run_end_groups,_run_end_lone}'),
-      ('worker', '{_run_drop_lone,_run_complete,_run_drop_ended,_run_switch,_run_set_off_tenants}'),
-      ('worker', '{_run_add_acknowledgement,_run_unpublish,_text}'),
+      ('worker', '{_run_drop_lone,_run_complete,_run_drop_ended,_run_switch,_run_forgive,_run_set_off_tenants}'),
+      ('worker', '{_run_add_acknowledgement,_run_unpublish,_sent,_text}'),
       ('worker', '{_run_set_tenant,_run_drop_tenant,_run_drop_tenants,_run_set_line,_run_mark_fair}'),
       ('worker', '{_run_mark_late,_run_drop_tenant_updates,_run_set_limit_state,_run_drop_limit_states}'),
       ('worker', '{_run_add_journal,_run_add_journal_taken,_run_add_journal_accepted}'),
@@ -75,18 +75,23 @@ GRANT SELECT ON fairlead.groups, fairlead.messages, fairlead.delayed, fairlead.p
   fairlead.tenants, fairlead.limit_states, fairlead.lease_holders, fairlead.dead, fairlead.endpoints,
   fairlead.published, fairlead.journal, fairlead.epochs, fairlead.schedules TO fairlead_worker;
 GRANT SELECT ON fairlead.queue_status, fairlead.waiting, fairlead.held, fairlead.dead_letters,
-  fairlead.delayed_messages, fairlead.services, fairlead.conversations, fairlead.events TO fairlead_worker;
+  fairlead.delayed_messages, fairlead.services, fairlead.conversations, fairlead.events,
+  fairlead.machines TO fairlead_worker;
 GRANT SELECT ON ALL TABLES IN SCHEMA fairlead TO fairlead_operator;
 GRANT INSERT, UPDATE, DELETE ON fairlead.machines TO fairlead_operator;  -- a view: its rows call functions
 GRANT SELECT ON SEQUENCE fairlead.numbers TO fairlead_operator;
 
--- looks: at what queues hold, at dead letters with their bodies, at dialogs, at the journal
+-- looks: at what queues hold, at dead letters with their bodies, at dialogs, at clusters, at the journal
 GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.messages,
   fairlead.delayed, fairlead.dead, fairlead.journal, fairlead.epochs, fairlead.listeners,
   fairlead.declared, fairlead.lease_holders, fairlead.pending_updates, fairlead.schedules,
-  fairlead.limit_states TO fairlead_viewer;
+  fairlead.limit_states, fairlead.tenants, fairlead.message_ids, fairlead.clusters,
+  fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.bindings,
+  fairlead.published, fairlead.guaranteed, fairlead.acknowledgements, fairlead._cluster_events
+  TO fairlead_viewer;
 -- but for the ids of ends: who knows one can act as this end
 GRANT SELECT (id, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
   lifetime, bound) ON fairlead.endpoints TO fairlead_viewer;
 GRANT SELECT ON fairlead.queue_status, fairlead.waiting, fairlead.held, fairlead.dead_letters,
-  fairlead.delayed_messages, fairlead.services, fairlead.conversations, fairlead.events TO fairlead_viewer;
+  fairlead.delayed_messages, fairlead.services, fairlead.conversations, fairlead.events,
+  fairlead.machines TO fairlead_viewer;

@@ -98,7 +98,7 @@ def test_a_function_is_nobodys_but_those_roles_that_are_granted_it(
     rows = owner.execute(asked, [[*ROLES, "viewer", "nobody"]]).fetchall()
     assert not [name for name, _, roles in rows if "nobody" in roles]
     assert {name for name, _, roles in rows if "viewer" in roles} == {
-        *("_find", "_find_bound", "_state", "_text", "place_of")
+        *("_find", "_find_bound", "_state", "_tickets", "_sent", "_text", "place_of")
     }
     of_sender = {name: definer for name, definer, roles in rows if "sender" in roles}
     assert all(of_sender.values()), of_sender

@@ -55,6 +55,11 @@ def dead_letter(owner: Store) -> str:
     return str(work.queue)
 
 
+def switched(store: Store, queue: str) -> None:
+    for on in (False, True):
+        assert store.switch(queue, on=on)
+
+
 def scheduled(owner: Store) -> str:
     """A schedule of which a tick is due."""
     owner.declare(SNIPPETS / "schedules.toml")
@@ -106,7 +111,7 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "transaction": ("sender", lambda s, o, u: transacted(s)),
     "join": ("sender", lambda s, o, u: joined(s, u)),
     "clusters": ("sender", lambda s, o, u: s.clusters()),
-    "pool": ("sender", lambda s, o, u: s.pool("Bangkok")),
+    "pool": ("sender", lambda s, o, u: [s.pool(each) for each in CLUSTERS]),
     "check_queue": ("sender", lambda s, o, u: s.check_queue("orders")),
     "retry": ("sender", lambda s, o, u: s.retry("orders")),
     "max_seconds": ("sender", lambda s, o, u: s.max_seconds("orders")),
@@ -139,7 +144,7 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "ready": ("worker", lambda s, o, u: s.ready("orders")),
     "stopping": ("worker", lambda s, o, u: (held(s), s.stopping())),
     "take_back": ("worker", lambda s, o, u: s.take_back(held(o).held.token)),
-    "switch": ("worker", lambda s, o, u: s.switch(held(o).queue, on=False)),
+    "switch": ("worker", lambda s, o, u: switched(s, held(o).queue)),
     "tick": ("worker", lambda s, o, u: (scheduled(o), s.tick())),
     "schedules": ("worker", lambda s, o, u: s.schedules()),
     "overdue_schedules": ("worker", lambda s, o, u: s.overdue_schedules()),
@@ -214,7 +219,8 @@ SEEN: Final = {
         "holds",
         "has_ended",
         "trace_of",
-        *("waiting", "peek", "promotion"),
+        *("waiting", "peek", "promotion", "check"),
+        *("clusters", "pool", "decision", "decision_about", "deliveries"),
     ),
     *("service", "schedules", "overdue_schedules", "ticks", *IF_NOTHING_IS_DUE),
 }
@@ -346,9 +352,9 @@ SQL: Final[dict[str, tuple[str, str]]] = {
 }
 VIEWS: Final = (
     *("queue_status", "waiting", "held", "dead_letters", "delayed_messages"),
-    *("services", "conversations", "events"),
+    *("services", "conversations", "events", "machines"),
 )
-"""Those that only show what there is."""
+"""Those that show what there is."""
 
 
 def test_each_function_and_view_for_plain_sql_is_some_roles(url_of: UrlOf) -> None:

@@ -138,7 +138,7 @@ END $$;
 -- What destinations were sent since the last reset: as the state says, and by these choices since.
 CREATE OR REPLACE FUNCTION fairlead._sent(p_state jsonb, p_choices bigint[])
 RETURNS TABLE (id bigint, sent numeric)
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql IMMUTABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT x.id, sum(x.n) FROM (
     SELECT (e.each ->> 0)::bigint AS id, (e.each ->> 1)::numeric AS n
       FROM jsonb_array_elements(p_state -> 'sent') AS e (each)
