@@ -5,13 +5,15 @@ Nor can he do it in another's name.
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 import pytest
 from psycopg.errors import InsufficientPrivilege
 
 from fairlead import Store
+from fairlead.store.database.rights import who_may
+from fairlead.store.database.statements import statements
 from tests.store.roles import ROLES, UrlOf, store_with_roles
 from tests.store.test_roles_by_verb import SQL
 
@@ -107,6 +109,28 @@ def test_a_function_is_nobodys_but_those_roles_that_are_granted_it(
     assert {name for name in of_sender if not name.startswith("_")} == {
         name for name, (least, _) in SQL.items() if least == "sender"
     }
+
+
+PARAMETER: Final = re.compile(r"%\(\w+(?:\.begin)?\)s")
+
+
+def test_a_role_that_an_error_names_may_run_what_was_refused(url_of: UrlOf) -> None:
+    refused: dict[str, set[str]] = {name: set() for name in statements("postgresql")}
+    for role in (*ROLES, "viewer"):
+        with psycopg.connect(url_of(role), autocommit=True) as connection:
+            for name, text in statements("postgresql").items():
+                explained = "EXPLAIN " + PARAMETER.sub("NULL", text).replace("%%", "%")
+                try:
+                    connection.execute(explained.encode())
+                except InsufficientPrivilege:
+                    refused[name].add(f"fairlead_{role}")
+                except psycopg.errors.SyntaxError:  # it is not one without its parameters
+                    pass
+    assert sum(map(len, refused.values())) > 500
+    for name, roles in refused.items():
+        named = who_may(statements("postgresql")[name])
+        assert named, name
+        assert roles.isdisjoint(named), name
 
 
 IDS_OF_ENDS = (

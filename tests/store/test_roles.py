@@ -53,7 +53,8 @@ def test_a_sender_can_send_and_raise_and_nothing_else(url_of: UrlOf) -> None:
         ):
             with pytest.raises(StoreError, match="permission denied") as told:
                 refused()
-            assert "to user 'sender_user'; the owner of the schema grants" in str(told.value)
+            assert "user 'sender_user' may not do this, it takes the role" in str(told.value)
+            assert "\n" not in str(told.value)
 
 
 def test_a_worker_can_take_and_settle_and_sets_no_queue(url_of: UrlOf) -> None:
@@ -148,7 +149,7 @@ def test_a_viewer_looks_at_a_queue_in_which_something_is_due(url_of: UrlOf) -> N
     with Store.open(url_of("worker")) as store, Store.open(url_of("viewer")) as viewer:
         store.send("due", "here", group="kim")
         store.send("due", "raised", group="lee")
-        store.send("due", "late", delay=0.001)
+        store.send("due", "late", delay=0.5)
         store.prioritise("due", "lee", 200)
         while (later := store.later("due")) and later[0].until > time.time():
             time.sleep(0.01)
@@ -237,7 +238,7 @@ def test_a_viewer_sees_dialogs_and_can_act_in_none(
         assert run(["conversation", begun.dialog, *refused]) != 0
         told = capsys.readouterr()
         assert (told.out, told.err.count("\n")) == ("", 1)
-        assert "permission denied for table endpoints" in told.err
+        assert "'viewer_user' may not do this, it takes the role fairlead_worker, which" in told.err
 
 
 def go_back_a_version(owner: psycopg.Connection) -> None:

@@ -1,5 +1,6 @@
 """What each role may do on PostgreSQL, from Python and in SQL, and what it may not."""
 
+import re
 from collections.abc import Callable, Iterator
 from inspect import isfunction
 from itertools import count
@@ -204,6 +205,9 @@ LOOKS: Final[dict[str, Verb]] = {
     "services": lambda s, o, u: s.services(),
     "state_of": lambda s, o, u: s.state_of(spoken(o).endpoint),
 }
+SAYS_LESS: Final = {"holds", "reroute", "make_roles", "join"}
+"""What is refused first takes a role that is not enough, or not needed, for all of it."""
+ROLE: Final = re.compile(r"fairlead_(\w+)")
 OF_NO_ROLE: Final = {"hold_for_others", "taking", "open", "begin", "close", "is_of", "even_if_full"}
 IF_NOTHING_IS_DUE: Final = ("ready",)
 """What is due is done first, and for that a viewer has no right."""
@@ -270,6 +274,16 @@ def stores(url_of: UrlOf) -> Iterator[dict[str, Store]]:
         store.close()
 
 
+def test_deleting_a_queue_with_all_in_it_is_refused_before_anything_is_done(
+    stores: dict[str, Store],
+) -> None:
+    queue = held(stores["owner"]).queue
+    for role in ("sender", "worker", "viewer"):
+        with pytest.raises(StoreError, match="it takes the role fairlead_operator, which"):
+            stores[role].delete_queue(queue, purge=True)
+    assert [each.messages for each in stores["owner"].queues() if each.queue == queue] == [1]
+
+
 def events(store: Store) -> int:
     return sum(1 for _ in store.journal())
 
@@ -296,8 +310,15 @@ def test_a_verb_is_for_a_role_and_those_above_it(
         if role != "viewer" and order.index(role) >= order.index(least):
             call(store, owner, url_of(role))
         elif role != "viewer" or verb not in SEEN:
-            with pytest.raises((StoreError, InsufficientPrivilege), match="permission denied"):
+            with pytest.raises(
+                (StoreError, InsufficientPrivilege), match="permission denied"
+            ) as told:
                 call(store, owner, url_of(role))
+            if role != "viewer" and verb not in SAYS_LESS:  # who often may not do what comes before
+                assert f"fairlead_{least}" in str(told.value)
+            if least == "operator":
+                assert ROLE.findall(str(told.value)) == ["operator"]
+            assert "function" not in str(told.value) or verb == "join"  # as the driver says it
 
 
 @pytest.mark.parametrize(

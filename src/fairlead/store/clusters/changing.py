@@ -120,6 +120,7 @@ def change(database: Database, name: str, changes: Sequence[Change], author: Aut
     """
     if not changes:
         return
+    database.run("may_operate")
     row, found, now = _lock_cluster(database, name, author)
     every = [Change.at_micros(c.target, c.attribute, c.value, now, c.where) for c in changes]
     for _, _, resolved in resolve({name: found.runtime.cluster}, every):
@@ -138,6 +139,7 @@ def change(database: Database, name: str, changes: Sequence[Change], author: Aut
 
 def add(database: Database, name: str, table: Mapping[str, Any], author: Author) -> None:
     """Add a destination that the cluster's file does not list. Raises ChangeError, ConfigError."""
+    database.run("may_operate")
     row, found, now = _lock_cluster(database, name, author)
     if not isinstance(table.get("name"), str):
         raise ChangeError(f"destination: found {shown(table.get('name'))}, allowed: a name")
@@ -156,6 +158,7 @@ def add(database: Database, name: str, table: Mapping[str, Any], author: Author)
 
 def remove(database: Database, name: str, target: str, author: Author) -> None:
     """Remove a destination for good. Raises ChangeError, ConfigError."""
+    database.run("may_operate")
     row, found, now = _lock_cluster(database, name, author)
     cluster = found.runtime.cluster
     without_destination(found.version.cluster, cluster, target)  # refused before anything is done
@@ -288,7 +291,6 @@ def _begin(
         )
     found = Running(version, runtime, sent)
     if not of_itself:
-        database.run("may_change")
         known = before.rows() if before else {}
         for id_, described in version.rows().items():
             if known.get(id_) != described:

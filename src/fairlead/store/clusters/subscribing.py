@@ -27,6 +27,7 @@ def subscribe(
 
     The queue is there from now on, so that the client can wait at it.
     """
+    database.run("may_operate")
     state = state_of(database, wanted.cluster)
     ref = Ref(SUBSCRIBER, wanted.name, wanted.subject)
     settings = {"load_balanced": load_balanced, "disconnect_mode": disconnect_mode}
@@ -56,6 +57,7 @@ def subscribe(
 
 def unsubscribe(database: Database, wanted: Subscription, author: Author) -> None:
     """Let a client leave; one that no file lists leaves for good. Raises ChangeError."""
+    database.run("may_operate")
     state = state_of(database, wanted.cluster)
     ref = Ref(SUBSCRIBER, wanted.name, wanted.subject)
     if ref not in state.objects:

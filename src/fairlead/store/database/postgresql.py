@@ -29,6 +29,7 @@ from fairlead.errors import (
 from fairlead.store.database.deadline import MINE, UNKNOWN, hang_up, left_behind, watch
 from fairlead.store.database.pausing import pause
 from fairlead.store.database.port import Row
+from fairlead.store.database.rights import VIEWER, who_may
 from fairlead.store.database.statements import statements
 
 SETTINGS: Final[dict[str, Any]] = {
@@ -74,6 +75,8 @@ long as for a writer on SQLite, unless the database, the user or the URL has ano
 DISK_FULL: Final = "53100"
 LOCKED: Final = "55P03"
 DENIED: Final = "42501"
+RAISED: Final = "exec_stmt_raise"
+"""Of the server's, in which an error arises that a function of the schema has raised."""
 READ_ONLY: Final = "25006"
 """It was opened at a server that writes nothing, such as a stand-by that was asked for a moment."""
 TRANSIENT: Final = ("40001", "40P01")
@@ -171,7 +174,7 @@ class PostgreSQL:
         return bool(look.poll(0))
 
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
-        with self._as_store_error():
+        with self._as_store_error(self._texts[name]):
             found = self._wait(self._cursor.execute(self._texts[name], _bound(values), binary=True))
             rows: Sequence[Row] = self._wait(found.fetchall()) if found.description else []
             return rows
@@ -179,7 +182,7 @@ class PostgreSQL:
     def many(self, name: str, rows: Sequence[Row], /, **common: object) -> int:
         if not rows:
             return 0
-        with self._as_store_error():
+        with self._as_store_error(self._texts[name]):
             values = {**common, **spread(name, rows)}
             count: int = self._wait(self._cursor.execute(self._texts[name], values)).rowcount
             return count
@@ -297,7 +300,8 @@ class PostgreSQL:
             self.waits_since = None
 
     @contextmanager
-    def _as_store_error(self) -> Iterator[None]:
+    def _as_store_error(self, statement: str = "") -> Iterator[None]:
+        """`statement`: the one that is run in the block, where it is one with a name."""
         from psycopg import Error
 
         try:
@@ -312,13 +316,25 @@ class PostgreSQL:
             if error.sqlstate == DISK_FULL:
                 raise DiskFullError(f"{self.place}: {FULL}{_in_words(error)}") from error
             kind = TransientStoreError if error.sqlstate in TRANSIENT else StoreError
-            who = self._who_grants() if error.sqlstate == DENIED else ""
-            raise kind(f"{self.place}: {_in_words(error)}{who}") from error
+            words = self._denied(error, statement) if error.sqlstate == DENIED else _in_words(error)
+            raise kind(f"{self.place}: {words}") from error
 
-    def _who_grants(self) -> str:
+    def _denied(self, error: Any, statement: str) -> str:  # noqa: ANN401 - the driver's
+        """That the user may not do something, and who may; not by which function it is done."""
+        user = self.connection.info.user
+        if error.diag.source_function == RAISED:  # by a function, which says itself who may
+            return f"{_in_words(error)}; found user {user!r}"
+        if not statement:
+            return f"{_in_words(error)}: user {user!r} is not the owner, who may do this"
+        able = who_may(statement)
+        if (
+            self.connection.info.transaction_status
+        ):  # to look would not be enough for the rest of it
+            able = tuple(each for each in able if each != VIEWER) or able
         return (
-            f" to user {self.connection.info.user!r}; the owner of the schema grants what sending, "
-            "working, operating and looking need: `fairlead store roles`"
+            f"permission denied: user {user!r} may not do this, it takes the role "
+            f"{' or '.join(able)}, which the owner of the schema makes "
+            "(`fairlead store roles`) and grants"
         )
 
 

@@ -175,6 +175,7 @@ def pause(database: Database, name: object, now: int, *, paused: bool) -> bool:
 
     Ticks at which it was paused are not missed: nobody wanted them.
     """
+    database.run("may_operate")
     kept = known(database, name)
     following = kept.next if paused else kept.schedule.after(now)
     return bool(
@@ -186,6 +187,7 @@ def pause(database: Database, name: object, now: int, *, paused: bool) -> bool:
 
 def drop(database: Database, name: object) -> None:
     """Forget a schedule. Raises MessageError."""
+    database.run("may_operate")
     database.run("drop_schedule", name=known(database, name).name)
 
 

@@ -53,6 +53,7 @@ class StoreDeadLetters(ABC):
         @again
         def one() -> int:
             with self._writing() as database:
+                database.run("may_operate")
                 found = known_queue(database, queue_name(queue), self._clock())
                 return step(database, found, chosen, self._context.actor)
 

@@ -58,7 +58,8 @@ class StorePurging(StoreDeadLetters):
         """
         wanted, why = queue_name(queue), name("reason", reason or None) or ""
         if purge:
-            with self._connection() as database:
+            with self._writing() as database:
+                database.run("may_operate")
                 deleting.check_unused(database, known_queue(database, wanted, self._clock()))
             self.purge(wanted, None, reason)
             self.discard(wanted)
@@ -67,6 +68,7 @@ class StorePurging(StoreDeadLetters):
     @again
     def _begin_purge(self, queue: str) -> Portion:
         with self._writing() as database:
+            database.run("may_operate")
             known_queue(database, queue, self._clock())
             return purging.begin(database)
 
@@ -79,4 +81,5 @@ class StorePurging(StoreDeadLetters):
     @again
     def _delete(self, queue: str, why: str) -> None:
         with self._writing() as database:
+            database.run("may_operate")
             deleting.delete(database, queue, self._clock(), self._context.actor, why)

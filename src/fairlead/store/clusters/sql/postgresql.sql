@@ -60,9 +60,6 @@ ORDER BY first DESC LIMIT 1;
 -- add_destination: a destination, or what has changed of it
 SELECT fairlead._run_add_destination(%(cluster)s, %(id)s, %(name)s, %(address)s, %(queue)s);
 
--- may_change: changes nothing, and is refused to whoever may not change clusters
-SELECT fairlead._run_may_change();
-
 -- destinations: the destinations that a cluster has had
 SELECT id, name, address FROM fairlead.destinations WHERE cluster = %(cluster)s ORDER BY id;
 

@@ -99,12 +99,6 @@ BEGIN
   VALUES (p_cluster, p_first, p_version, p_at, p_number, p_state, p_choices);
 END $$;
 
--- Changes nothing, and is refused to whoever may not change clusters.
-CREATE OR REPLACE FUNCTION fairlead._run_may_change()
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-END $$;
-
 -- A destination, or what has changed of it.
 CREATE OR REPLACE FUNCTION fairlead._run_add_destination(
   p_cluster bigint, p_id bigint, p_name text, p_address text, p_queue text)

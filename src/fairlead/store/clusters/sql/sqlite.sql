@@ -58,9 +58,6 @@ VALUES (:cluster, :id, :name, :address, :queue)
 ON CONFLICT (cluster, id) DO UPDATE SET name = excluded.name, address = excluded.address,
   queue = excluded.queue;
 
--- may_change: changes nothing; on PostgreSQL it is refused to whoever may not change clusters
-UPDATE fairlead_destinations SET name = name WHERE false;
-
 -- destinations: the destinations that a cluster has had
 SELECT id, name, address FROM fairlead_destinations WHERE cluster = :cluster ORDER BY id;
 

@@ -13,6 +13,10 @@ SELECT store, current_database() FROM fairlead.schema;
 -- numbers: so many numbers for events
 SELECT * FROM fairlead._run_numbers(%(count)s);
 
+-- may_operate: does nothing, and is refused to whoever is no operator: whatever else an operator's verb needs,
+-- a refusal of that would name a lesser role
+SELECT fairlead._run_may_operate();
+
 -- only_reads: whether the server writes nothing, or not in this session
 SELECT current_setting('transaction_read_only') = 'on';
 

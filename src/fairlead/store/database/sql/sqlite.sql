@@ -9,3 +9,6 @@ SELECT store, (SELECT file FROM pragma_database_list WHERE name = 'main') FROM f
 
 -- last_number: the highest number so far
 SELECT coalesce(max(id), 0) FROM fairlead_journal;
+
+-- may_operate: whoever may write the file may do everything
+SELECT 1;
