@@ -99,8 +99,9 @@ EVENT_COLUMNS: Final = (
         "`sent`, `arrived` (it was delayed), `raised`, `taken`, `accepted`, `rejected`, "
         "`released`, `woken` (the delay of a release is over), `expired`, `discarded` (a dead "
         "letter was deleted, or what waited was purged); of a queue, or of a tenant of it, "
-        "`switched-off`, `switched-on`; of a queue `deleted`; of a dialog `begun`, "
-        "`ended`, `timed` (a timer was set, or a lifetime), `refused` (what was said is not "
+        "`switched-off`, `switched-on`; of a queue `deleted`; of a schedule `schedule-paused`, "
+        "`schedule-resumed`, `schedule-dropped`; of a dialog `begun`, `ended`, `timed` (a timer "
+        "was set, or a lifetime), `refused` (what was said is not "
         "allowed; the sender gets an Error), `dropped` (it came to an end that has ended, or its "
         "subscriber has failed); of a cluster `loaded`, `changed`, `decided`, `completed`; of the "
         "store `recovered` (a backup was restored)",
@@ -111,7 +112,7 @@ EVENT_COLUMNS: Final = (
         "id",
         TEXT,
         "the message's; empty where the event is a group's; of `begun` and `ended` the end's name, "
-        "such as `d-17/i`",
+        "such as `d-17/i`; of `schedule-paused` and the like the schedule's",
     ),
     Column("tenant", TEXT, "whose it is; empty if nobody's"),
     Column("priority", WHOLE, "that it was sent with, or raised to"),
@@ -140,6 +141,12 @@ EVENT_COLUMNS: Final = (
     _OF["outcome"],
     _OF["sequence"],
     Column("said", TEXT, "what the message said that was decided about, as JSON"),
+    Column(
+        "login",
+        TEXT,
+        "the user of the database who was logged in when it was written, whoever `actor` says it "
+        "was; empty on SQLite, and for events of before there was one",
+    ),
 )
 """The rows of a store's journal: what happened to messages, beside what was decided."""
 

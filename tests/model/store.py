@@ -156,6 +156,7 @@ class StoreModel:
         found.looked = self.now
         if not paused:
             found.next = found.after(self.now)
+        self.log(found.said["queue"], "schedule-paused" if paused else "schedule-resumed")
         return True
 
     def tick(self) -> Any:

@@ -246,6 +246,9 @@ def test_the_journal_says_who_was_logged_in_whoever_he_says_he_is(
         ("forged-2", "postgres", "sender_user"),
     )
     assert third[2] == "sender_user"
+    with Store.open(url_of("viewer")) as store:
+        (told,) = store.journal(id="forged-1")
+        assert (told.actor, told.login) == ("the boss", "sender_user")
 
 
 EVENT = (
@@ -275,8 +278,14 @@ def test_an_event_that_the_library_writes_says_who_was_logged_in(
                     mine.execute(call.encode(), fine | wrong)
                 assert refused.value.sqlstate == "FL001"
             if role != "operator":
-                with pytest.raises(InsufficientPrivilege):
-                    mine.execute(call.encode(), fine | {"kind": "discarded"})
+                for kind in (
+                    "discarded",
+                    "schedule-paused",
+                    "schedule-resumed",
+                    "schedule-dropped",
+                ):
+                    with pytest.raises(InsufficientPrivilege):
+                        mine.execute(call.encode(), fine | {"kind": kind})
     asked = "SELECT DISTINCT login FROM fairlead.events WHERE actor = 'the boss' AND position > %s"
     first = owner.execute("SELECT max(id) - 2 FROM fairlead.journal").fetchone()
     assert owner.execute(asked, first).fetchall() == [(f"{role}_user",)]

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -130,6 +131,22 @@ def test_it_is_paused(store: Store, tmp_path: Path, clock: Clock) -> None:
     clock.now += 5
     store.tick()
     assert len(ids(store)) == 1  # what was not wanted is not sent later
+
+
+def test_who_pauses_resumes_or_drops_one_is_in_the_journal(
+    store: Store, tmp_path: Path, clock: Clock
+) -> None:
+    declare(store, tmp_path, f"{NIGHT}every = 10\n")
+    for paused in (True, True, False, False):
+        store.pause_schedule("night", paused=paused)
+    store.drop_schedule("night")
+    found = list(store.journal(id="night"))
+    assert [each.kind for each in found] == [
+        *("schedule-paused", "schedule-resumed", "schedule-dropped")
+    ]
+    assert {each.queue for each in found} == {"jobs"}
+    assert {each.actor for each in found} == {f"{socket.gethostname()}:{os.getpid()}"}
+    assert [each.id for each in store.journal(kind="schedule-paused")] == ["night"]
 
 
 def test_declared_again_it_goes_on(store: Store, tmp_path: Path, clock: Clock) -> None:

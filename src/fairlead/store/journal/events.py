@@ -45,6 +45,7 @@ class Event(NamedTuple):
     outcome: str | None
     sequence: int | None
     said: str | None
+    login: str
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -73,6 +74,7 @@ KINDS: Final = frozenset(
     {
         *("sent", "arrived", "raised", "taken", "accepted", "rejected", "released", "woken"),
         *("expired", "discarded", "switched-off", "switched-on", "deleted"),
+        *("schedule-paused", "schedule-resumed", "schedule-dropped"),
         *("begun", "ended", "timed", "refused", "dropped"),
         *("loaded", "changed", "decided", "completed", "recovered"),
     }
@@ -161,7 +163,8 @@ def events(database: Database, since: str | None, wanted: Wanted = ANY) -> Itera
             if place > last:
                 return
             ends = None if lease is None else lease / 1_000_000
-            yield Event._make((number, str(place), time / 1_000_000, *row[3:14], ends, *row[15:]))
+            more = (*row[15:-1], row[-1] or "")
+            yield Event._make((number, str(place), time / 1_000_000, *row[3:14], ends, *more))
 
 
 def latest(database: Database, back: int = 0, wanted: Wanted = ANY) -> str | None:

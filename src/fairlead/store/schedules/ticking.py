@@ -13,12 +13,17 @@ from fairlead.balance.objects import hint, listed, repr_of
 from fairlead.balance.times import EPOCH, MICROS, seconds
 from fairlead.config.schedules import Schedule
 from fairlead.errors import ConfigError, MessageError
+from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database, Row
+from fairlead.store.journal.log import Log
 from fairlead.store.queues.outgoing import outgoing
-from fairlead.store.queues.settings import AHEAD
+from fairlead.store.queues.settings import AHEAD, known_queue
 
 LATE: Final = 60 * MICROS
 """Microseconds: a tick that could not be sent for longer than this was missed."""
+PAUSED: Final = "schedule-paused"
+RESUMED: Final = "schedule-resumed"
+DROPPED: Final = "schedule-dropped"
 MOST: Final = 100
 """So many ticks are sent in one transaction."""
 ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
@@ -170,25 +175,35 @@ def move(database: Database, kept: Kept, now: int, done: Step, failure: str | No
     )
 
 
-def pause(database: Database, name: object, now: int, *, paused: bool) -> bool:
+def pause(database: Database, name: object, clock: int | None, actor: str, *, paused: bool) -> bool:
     """Let a schedule send nothing, or send again, from its next tick on; whether that changes it.
 
     Ticks at which it was paused are not missed: nobody wanted them.
     """
     database.run("may_operate")
     kept = known(database, name)
+    now = time_of(database, clock)
     following = kept.next if paused else kept.schedule.after(now)
-    return bool(
-        database.run(
-            "pause_schedule", name=kept.name, paused=int(paused), next=following, looked=now
-        )
-    )
+    found = {"name": kept.name, "paused": int(paused), "next": following, "looked": now}
+    if not database.run("pause_schedule", **found):
+        return False
+    _tell(database, kept, PAUSED if paused else RESUMED, clock, actor)
+    return True
 
 
-def drop(database: Database, name: object) -> None:
+def drop(database: Database, name: object, clock: int | None, actor: str) -> None:
     """Forget a schedule. Raises MessageError."""
     database.run("may_operate")
-    database.run("drop_schedule", name=known(database, name).name)
+    kept = known(database, name)
+    if database.run("drop_schedule", name=kept.name):
+        _tell(database, kept, DROPPED, clock, actor)
+
+
+def _tell(database: Database, kept: Kept, kind: str, clock: int | None, actor: str) -> None:
+    """Write to the journal what an operator has done to a schedule."""
+    log = Log(database, kept.queue, known_queue(database, kept.queue, clock).moment, actor)
+    log.add(kind, key=kept.name)
+    log.flush()
 
 
 def following(kept: Kept, most: int) -> list[int]:

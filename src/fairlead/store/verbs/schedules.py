@@ -77,14 +77,14 @@ class StoreSchedules(ABC):
         The ticks until it sends again are not missed: nobody wanted them. Raises MessageError.
         """
         with self._writing() as database:
-            now = time_of(database, self._clock())
-            return ticking.pause(database, schedule, now, paused=paused)
+            actor = self._context.actor
+            return ticking.pause(database, schedule, self._clock(), actor, paused=paused)
 
     @again
     def drop_schedule(self, schedule: str) -> None:
         """Forget a schedule; what it has sent stays. Raises MessageError."""
         with self._writing() as database:
-            ticking.drop(database, schedule)
+            ticking.drop(database, schedule, self._clock(), self._context.actor)
 
     def tick(self) -> float | None:
         """Send what schedules are to send by now; seconds until the next tick, None: there is none.

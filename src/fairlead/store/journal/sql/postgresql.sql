@@ -17,7 +17,8 @@ SELECT fairlead._run_add_journal_accepted(%(time)s, %(queue)s, %(actor)s, %(ids)
 -- journal: events after a place in the journal, by the index of places: a plan for any numbers would
 -- read all from the first number on
 SELECT id, transaction::text::bigint, time, kind, queue, group_name, key, tenant, priority, cost, type,
-  attempt, token, actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said
+  attempt, token, actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said,
+  login
 FROM fairlead.journal
 WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s) AND id + 0 >= %(first)s AND id + 0 < %(until)s
   AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(cluster)s::text IS NULL OR cluster = %(cluster)s)

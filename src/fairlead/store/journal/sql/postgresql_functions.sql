@@ -137,7 +137,7 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead._check_events(p_kinds text[], p_time bigint, p_ids bigint[])
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF p_kinds && '{loaded,discarded,deleted,recovered}' AND NOT has_function_privilege(session_user,
+  IF p_kinds && '{loaded,discarded,deleted,recovered,schedule-paused,schedule-resumed,schedule-dropped}' AND NOT has_function_privilege(session_user,
       'fairlead._run_add_epoch(bigint, bigint)', 'EXECUTE') THEN
     PERFORM fairlead._refuse(format('permission denied for events of operators (%s)',
       array_to_string(p_kinds, ', ')), '42501');

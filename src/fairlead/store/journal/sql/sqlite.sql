@@ -31,7 +31,7 @@ FROM json_each(:ids) CROSS JOIN fairlead_groups g ON g.id = json_each.value
 
 -- journal: events after a place in the journal
 SELECT id, 0, time, kind, queue, group_name, key, tenant, priority, cost, type, attempt, token,
-  actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said
+  actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said, NULL
 FROM fairlead_journal WHERE id > :after AND id >= :first AND id < :until
   AND (:queue IS NULL OR queue = :queue) AND (:cluster IS NULL OR cluster = :cluster)
   AND (:group IS NULL OR group_name = :group) AND (:id IS NULL OR key = :id)
