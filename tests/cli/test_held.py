@@ -37,6 +37,18 @@ def test_a_row_says_who_holds_it_and_for_how_long(
     found = json.loads(capsys.readouterr().out)
     assert (found["group"], found["token"]) == ("kim", work.held.token)
     assert found["since"] < found["until"]
+    assert found["gone"] is False
+
+
+def test_a_row_says_that_its_reader_is_gone(
+    work: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (lock,) = tmp_path.glob("q.db-holder-*")
+    lock.unlink()  # as if the system had taken it from a process that is dead
+    assert run(["held"]) == 0
+    assert capsys.readouterr().out.endswith(f"{socket.gethostname()}:{os.getpid()} (gone)\n")
+    assert run(["held", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["gone"] is True
 
 
 def test_that_only_some_are_shown_is_said(work: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
 from fairlead import AsyncStore, Store
 from fairlead.errors import MessageError, StaleWorkError
+from tests.store.sql import until_gone
 from tests.stores import made_url
 
 
@@ -42,6 +46,59 @@ def test_it_tells_who_holds_what_the_longest_first(store: Store) -> None:
     assert store.held(most=1) == [kim]
     first.accept()
     assert store.held("orders") == []
+
+
+TAKER = """
+import sys, time
+from fairlead import Store
+store = Store.open(sys.argv[1])
+work = store.take("orders")
+print(work.held.token, flush=True)
+time.sleep(600)
+"""
+
+
+def test_it_tells_that_a_reader_is_gone_and_takes_nothing_back(store: Store, url: str) -> None:
+    for group in ("kim", "lee"):
+        store.send("orders", "a", group=group)
+    mine = store.take("orders")
+    assert mine is not None
+    command = [sys.executable, "-c", TAKER, url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        token = int(other.stdout.readline())
+        assert [(each.token, each.gone) for each in store.held()] == [
+            (mine.held.token, False),
+            (token, False),
+        ]
+        other.kill()
+        other.wait()
+        until_gone(store, 1)
+    assert [(each.token, each.gone) for each in store.held()] == [
+        (mine.held.token, False),
+        (token, True),
+    ]
+    assert [each.kind for each in store.journal()] == [*["sent"] * 2, *["taken"] * 2]
+
+
+def test_a_reader_in_plain_sql_is_not_said_to_be_gone() -> None:
+    url = made_url("postgresql")
+    with Store.open(url) as store, psycopg.connect(url, autocommit=True) as connection:
+        store.send("orders", "a", group="kim")
+        assert connection.execute("SELECT * FROM fairlead.take('orders')").fetchall()
+        assert [(each.reader, each.gone) for each in store.held()] == [("", False)]
+
+
+def test_on_another_host_a_reader_is_gone_with_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = made_url("postgresql")
+    with Store.open(url) as store, Store.open(url) as looks:
+        store.send("orders", "a", group="kim")
+        assert store.take("orders") is not None
+        monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
+        assert [each.gone for each in looks.held()] == [False]
+        with looks.transaction() as tx:
+            tx.execute("UPDATE fairlead.lease_holders SET alive = -1")
+        assert [each.gone for each in looks.held()] == [True]
 
 
 @pytest.mark.parametrize("group", ["kim", None])
@@ -104,6 +161,7 @@ def test_so_does_asyncio(url: str) -> None:
             work = await store.take("orders")
             assert work is not None
             (found,) = await store.held("orders")
+            assert not found.gone
             assert await store.take_back(found.token) == 1
             with pytest.raises(StaleWorkError):
                 await work.accept()

@@ -158,7 +158,7 @@ def held(store: Store, queue: str | None, most: int, *, as_json: bool) -> None:
                 "attempt": each.attempt,
                 "held for": length(max(int(now - each.since), 0)),
                 "lease over in": length(int(each.until - now)) if each.until > now else "now",
-                "reader": each.reader or "in plain SQL",
+                "reader": f"{each.reader or 'in plain SQL'}{' (gone)' if each.gone else ''}",
                 "client": each.client,
             }
             for each in found

@@ -8,6 +8,7 @@ from fairlead.balance.times import seconds
 from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.failing import ERROR
+from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.settings import Queue, known_queue
 from fairlead.store.queues.settling import take_back
 
@@ -40,15 +41,25 @@ class HeldGroup(NamedTuple):
     """When it was taken: seconds since 1970."""
     until: float
     """When its lease is over: seconds since 1970."""
+    gone: bool
+    """Whether its reader's process is gone, as far as can be seen now: the next take gives it to
+    somebody else. Of a reader in plain SQL that is not known. On PostgreSQL a process on another
+    host that has lost its connection is gone until it has another, within seconds; on SQLite that
+    of another host is not seen."""
 
 
-def held_groups(database: Database, queue: Queue | None, most: int) -> list[HeldGroup]:
+def held_groups(
+    database: Database, leases: Leases, queue: Queue | None, most: int
+) -> list[HeldGroup]:
     """What readers hold, the longest first; of one queue or of all."""
     rows = database.run("held_groups", queue=queue and queue.id, most=most)
+    holders = {row[-3:] for row in rows if row[-3] is not None}
+    gone = leases.gone_among(database, sorted(holders))
     found = []
-    for *most_of, reader, client, actor, taken, deadline in rows:
+    for *most_of, reader, client, actor, taken, deadline, holder, _, _ in rows:
         whose = client or _taken_for(reader, actor)
-        found.append(HeldGroup(*(*most_of, reader, whose, seconds(taken), seconds(deadline))))
+        times = seconds(taken), seconds(deadline)
+        found.append(HeldGroup(*(*most_of, reader, whose, *times, holder in gone)))
     return found
 
 

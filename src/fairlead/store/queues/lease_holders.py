@@ -38,6 +38,12 @@ class Liveness(Protocol):
     def dead(self, database: Database, holders: Sequence[Holder]) -> set[int]:
         """Those of other holders that are surely dead."""
 
+    def gone(self, database: Database, holders: Sequence[Holder]) -> set[int]:
+        """Those of other holders of which nothing is there, as far as can be seen now.
+
+        One that has only lost its connection is among them for the seconds until it has another.
+        """
+
     def blameless(self, database: Database, taken: int) -> bool:
         """Whether work taken then was lost because the database's server was started anew."""
 
@@ -58,6 +64,11 @@ def is_running(host: str, pid: int) -> bool:
     except OSError:
         return True
     return True
+
+
+def is_seen_running(host: str, pid: int) -> bool:
+    """The same, but of another host nothing is seen."""
+    return host == socket.gethostname() and is_running(host, pid)
 
 
 def describe_self() -> dict[str, object]:

@@ -6,7 +6,7 @@ import os
 import secrets
 import select
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Condition, Event, Lock, Thread
 from typing import Any, Final
@@ -14,7 +14,7 @@ from typing import Any, Final
 from fairlead.errors import StoreError
 from fairlead.store.database.port import Database
 from fairlead.store.database.postgresql import PostgreSQL, open_postgresql
-from fairlead.store.queues.lease_holders import Holder, is_running
+from fairlead.store.queues.lease_holders import Holder, is_running, is_seen_running
 
 SURELY: Final = 30.0
 """Seconds."""
@@ -97,9 +97,8 @@ class SessionLocks:
 
         A server or a proxy ends sessions that are idle, and a process connects again.
         """
-        others = {id_: (host, pid) for id_, host, pid in holders if id_ not in self._ids}
-        found = database.run("dead_lease_holders", ids=sorted(others)) if others else []
-        gone, now = {id_ for (id_,) in found}, time.monotonic()
+        others = self._others(holders)
+        gone, now = self._without_session(database, others), time.monotonic()
         for id_ in others:
             if id_ not in gone:
                 self._gone.pop(id_, None)
@@ -108,6 +107,19 @@ class SessionLocks:
             for id_ in gone
             if not is_running(*others[id_]) or now - self._gone.setdefault(id_, now) >= GRACE
         }
+
+    def gone(self, database: Database, holders: Sequence[Holder]) -> set[int]:
+        others = self._others(holders)
+        without = self._without_session(database, others)
+        return {id_ for id_ in without if not is_seen_running(*others[id_])}
+
+    def _others(self, holders: Sequence[Holder]) -> dict[int, tuple[str, int]]:
+        """Holder → its host and its process there."""
+        return {id_: (host, pid) for id_, host, pid in holders if id_ not in self._ids}
+
+    def _without_session(self, database: Database, others: Collection[int]) -> set[int]:
+        found = database.run("dead_lease_holders", ids=sorted(others)) if others else []
+        return {id_ for (id_,) in found}
 
     def blameless(self, database: Database, taken: int) -> bool:
         ((since,),) = database.run("server_since")

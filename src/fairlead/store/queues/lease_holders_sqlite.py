@@ -56,6 +56,9 @@ class LockFiles:
             if host == here and id_ not in self._own and self._is_free(id_)
         }
 
+    def gone(self, database: Database, holders: Sequence[Holder]) -> set[int]:
+        return self.dead(database, holders)
+
     def blameless(self, database: Database, taken: int) -> bool:
         return False
 

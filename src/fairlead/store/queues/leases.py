@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -17,7 +18,7 @@ from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.failing import PROCESS
-from fairlead.store.queues.lease_holders import Liveness, describe_self, is_running
+from fairlead.store.queues.lease_holders import Holder, Liveness, describe_self, is_running
 from fairlead.store.queues.settings import known_queue, read_queue
 from fairlead.store.queues.settling import take_back
 from fairlead.store.queues.unanswered import Unanswered
@@ -138,6 +139,10 @@ class Leases:
                 "queue %r is not there yet: a reader gets nothing until somebody sends to it%s",
                 *(queue, hint(queue, names)),
             )
+
+    def gone_among(self, database: Database, holders: Sequence[Holder]) -> set[int]:
+        """Those of other holders of which nothing is there, as far as can be seen now."""
+        return self._liveness.gone(database, holders)
 
     def gone(self) -> list[str]:
         """The processes that say that they take work, and are gone."""

@@ -191,7 +191,7 @@ class StoreOperations(StorePurging):
         whole("most", most, 0)
         with self._connection() as database:
             found = queue and known_queue(database, queue_name(queue), self._clock())
-            return held_groups(database, found or None, most)
+            return held_groups(database, self._leases, found or None, most)
 
     @again
     def take_back(self, token: int, reason: str = "", *, failed: bool = False) -> int:

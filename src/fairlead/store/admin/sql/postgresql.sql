@@ -64,7 +64,8 @@ FROM fairlead.groups WHERE queue = %(queue)s AND state = 2 ORDER BY token, k1, k
 -- held_groups: what readers hold, of a queue or of all, the longest first
 SELECT q.name, coalesce(g.name, ''), g.tenant, nullif(g.was_priority, -1), g.releases + 1,
   (SELECT count(*) FROM fairlead.messages m WHERE m.group_id = g.id),
-  g.token, coalesce(h.name, ''), coalesce(g.client, ''), coalesce(j.actor, ''), g.taken, g.deadline
+  g.token, coalesce(h.name, ''), coalesce(g.client, ''), coalesce(j.actor, ''), g.taken, g.deadline,
+  h.id, h.host, h.pid
 FROM (SELECT * FROM fairlead.groups WHERE state = 2 AND (%(queue)s::bigint IS NULL OR queue = %(queue)s)
       ORDER BY taken, token LIMIT %(most)s) g
   JOIN fairlead.queues q ON q.id = g.queue LEFT JOIN fairlead.lease_holders h ON h.id = g.holder

@@ -82,7 +82,8 @@ FROM fairlead_groups WHERE queue = :queue AND state = 2 ORDER BY token, k1, k2;
 -- held_groups: what readers hold, of a queue or of all, the longest first
 SELECT q.name, coalesce(g.name, ''), g.tenant, nullif(g.was_priority, -1), g.releases + 1,
   (SELECT count(*) FROM fairlead_messages m WHERE m.group_id = g.id),
-  g.token, coalesce(h.name, ''), coalesce(g.client, ''), coalesce(j.actor, ''), g.taken, g.deadline
+  g.token, coalesce(h.name, ''), coalesce(g.client, ''), coalesce(j.actor, ''), g.taken, g.deadline,
+  h.id, h.host, h.pid
 FROM (SELECT * FROM fairlead_groups WHERE state = 2 AND (:queue IS NULL OR queue = :queue)
       ORDER BY taken, token LIMIT :most) g
   JOIN fairlead_queues q ON q.id = g.queue LEFT JOIN fairlead_lease_holders h ON h.id = g.holder
