@@ -273,8 +273,17 @@ def test_nobody_waits_for_a_lock_for_ever() -> None:
     soon = f"{url}&options=-c%20lock_timeout%3D300"
     with psycopg.connect(url) as other, Store.open(soon) as store:
         other.execute("LOCK TABLE fairlead.messages")
-        with pytest.raises(StoreError, match="another transaction has held what this one needs"):
-            store.send("jobs", 2)
+        who = f"may have been process {other.info.backend_pid} of the server \\(user 'postgres'"
+        for waits in (
+            lambda: store.send("jobs", 2),
+            lambda: store.send_many("jobs", [{"body": 2}, {"body": 3}]),
+            store.queues,
+            lambda: store.delete_queue("jobs", purge=True),
+        ):
+            with pytest.raises(
+                StoreError, match=f"has held what this one needs .lock_timeout.; it {who}"
+            ):
+                waits()
         other.rollback()
         store.send("jobs", 2)
 

@@ -47,9 +47,8 @@ class Connections:
         database, _ = self._free()
         try:
             yield database
-        except BaseException:
-            with suppress(StoreError):
-                database.rollback()
+        except BaseException as error:
+            _undo(database, error)
             raise
         finally:
             self._give_back(database)
@@ -71,9 +70,8 @@ class Connections:
         try:
             yield database
             database.commit()
-        except BaseException:
-            with suppress(StoreError):
-                database.rollback()
+        except BaseException as error:
+            _undo(database, error)
             raise
         finally:
             self._writers.discard(caller)
@@ -147,6 +145,16 @@ class Connections:
         """Raises MessageError inside a transaction of the same thread."""
         if self._caller() in self._writers:
             raise nested(self.caller)
+
+
+def _undo(database: Database, error: BaseException) -> None:
+    """Nothing of it is done; where a lock was waited for in vain, raises who may have held it."""
+    who = ""
+    with suppress(StoreError):
+        database.rollback()
+        who = database.in_the_way(error) if isinstance(error, StoreError) else ""
+    if who:
+        raise StoreError(f"{error}; it may have been {who}") from error.__cause__
 
 
 def closed(place: str) -> StoreError:
