@@ -57,6 +57,13 @@ def test_a_sender_can_send_and_raise_and_nothing_else(url_of: UrlOf) -> None:
             assert "\n" not in str(told.value)
 
 
+def test_what_a_function_refuses_names_the_role_and_the_user(url_of: UrlOf) -> None:
+    with Store.open(url_of("sender")) as store:
+        with pytest.raises(StoreError, match="it takes the role fairlead_worker; found") as told:
+            store.send("fairlead:own", "o")
+        assert str(told.value).endswith("found user 'sender_user'")
+
+
 def test_a_worker_can_take_and_settle_and_sets_no_queue(url_of: UrlOf) -> None:
     with Store.open(url_of("worker")) as store:
         store.send("for tenants", "o", tenant="small")

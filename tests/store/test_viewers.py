@@ -1,13 +1,15 @@
 """A viewer looks at whatever a store holds, from Python and from the command line."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
 
-from fairlead import Store
+from fairlead import AsyncStore, Store
 from fairlead.cli.app import run
+from fairlead.errors import StoreError
 from tests.store.roles import SNIPPETS, UrlOf, store_with_roles
 
 QUEUES: Final = (
@@ -159,6 +161,22 @@ def test_a_viewer_who_has_looked_has_changed_nothing(seen: Seen, viewer: Store) 
     viewer.held()
     viewer.check()
     assert seen.owner.latest() == before
+
+
+def test_so_it_is_with_asyncio(seen: Seen) -> None:
+    async def run_() -> None:
+        async with await AsyncStore.open(seen.url_of("viewer")) as looks:
+            for queue in QUEUES:
+                await looks.waiting(queue)
+                await looks.peek(queue)
+            assert set(CLUSTERS) <= {*await looks.clusters()}
+            with pytest.raises(StoreError, match="it takes the role fairlead_operator, which"):
+                await looks.pause_schedule("nightly")
+        async with await AsyncStore.open(seen.url_of("worker")) as works:
+            assert await works.switch("late", on=False)
+            assert await works.switch("late", on=True)
+
+    asyncio.run(run_())
 
 
 @pytest.mark.parametrize("queue", ["switched", "switched-of-tenants"])

@@ -139,7 +139,7 @@ RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF p_kinds && '{loaded,discarded,deleted,recovered,schedule-paused,schedule-resumed,schedule-dropped}' AND NOT has_function_privilege(session_user,
       'fairlead._run_add_epoch(bigint, bigint)', 'EXECUTE') THEN
-    PERFORM fairlead._refuse(format('permission denied for events of operators (%s)',
+    PERFORM fairlead._refuse(format('permission denied for events of operators (%s): it takes the role fairlead_operator',
       array_to_string(p_kinds, ', ')), '42501');
   ELSIF EXISTS (SELECT 1 FROM unnest(p_ids) AS i (id)
       WHERE i.id > (SELECT n.last_value FROM fairlead.numbers n)) THEN

@@ -177,8 +177,8 @@ DECLARE
 BEGIN
   SELECT * INTO q FROM fairlead.queues WHERE name = p_name;
   IF p_create AND starts_with(p_name, 'fairlead:') AND NOT fairlead._takes() THEN
-    PERFORM fairlead._refuse(format('permission denied for queue %L, in which servers keep what is their own',
-      p_name), '42501');
+    PERFORM fairlead._refuse(format('permission denied for queue %L, in which servers keep what is their own: '
+      'it takes the role fairlead_worker', p_name), '42501');
   ELSIF q.id IS NULL AND p_create THEN
     IF coalesce(p_name, '') = '' OR NOT fairlead._is_name(p_name) THEN
       PERFORM fairlead._refuse('queue: found no name, one of more than 500 characters, or one with some that '
