@@ -14,8 +14,18 @@ NAMES: Final = {
     *("end", "scenario", "name", "phase", "priority"),
 }
 """Columns of names: they are cut, where texts go on in the next line."""
+DATES: Final = {"since", "until", "died", "next", "last"}
+"""Columns of moments: they stay whole, as numbers do."""
+BODIES: Final = {"first", "body"}
+"""Columns of which the beginning is enough."""
 LEAST: Final = 12
 """Characters that are left of a name or a text."""
+LONGEST_WORD: Final = 40
+"""Characters of a word that is not broken, as an id or a time zone is."""
+PROSE: Final = {"reason"}
+"""Columns of texts whose words may be broken, as somebody else wrote them."""
+PROSE_LEAST: Final = 24
+"""Characters that a line of these has."""
 GAP: Final = 2
 """Blanks between two columns."""
 PIPED_WIDTH: Final = 1_000_000
@@ -41,14 +51,24 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     return found
 
 
-def filled(rows: Sequence[Mapping[str, str]], right: tuple[str, ...] = ()) -> Table:
-    """A table of at least one row, without the columns in which nothing stands."""
+def filled(
+    rows: Sequence[Mapping[str, str]], right: tuple[str, ...] = (), spare: tuple[str, ...] = ()
+) -> Table:
+    """A table of at least one row, without the columns in which nothing stands.
+
+    `right`: columns of numbers. `spare`: those that go first where there is no room, in this order.
+    """
     columns = [name for name in rows[0] if any(row[name] for row in rows)]
     to = console()
     left_out: list[str] = []
     if to.is_terminal:
-        rows, columns, left_out = fitted(rows, columns, right, to.width)
+        rows, columns, left_out = fitted(rows, columns, right, to.width, spare)
     found = table(*columns, right=right)
+    if to.is_terminal:
+        for column, width in zip(
+            found.columns, _widths(rows, columns, right, to.width), strict=True
+        ):
+            column.width = width
     for row in rows:
         found.add_row(*(row[name] for name in columns))
     if left_out:
@@ -58,23 +78,22 @@ def filled(rows: Sequence[Mapping[str, str]], right: tuple[str, ...] = ()) -> Ta
 
 
 def fitted(
-    rows: Sequence[Mapping[str, str]], columns: Sequence[str], right: tuple[str, ...], width: int
+    rows: Sequence[Mapping[str, str]],
+    columns: Sequence[str],
+    right: tuple[str, ...],
+    width: int,
+    spare: tuple[str, ...] = (),
 ) -> tuple[list[dict[str, str]], list[str], list[str]]:
     """The rows as a narrow terminal has room for them, their columns, and those left out.
 
-    Numbers stay whole. Columns of zeros go first, then names are cut in the middle, then the last
-    columns go.
+    Numbers, moments and words stay whole. Columns of zeros go first, then bodies and names are cut,
+    then `spare` columns go, and then the last ones.
     """
     kept, left_out = [*columns], list[str]()
     cells = [{name: row[name] for name in columns} for row in rows]
 
-    def widths() -> dict[str, int]:
-        return {name: max(cell_len(name), *(cell_len(c[name]) for c in cells)) for name in kept}
-
     def missing() -> int:
-        found = widths()
-        texts = [name for name in kept if name not in right and name not in NAMES]
-        needed = sum(min(n, LEAST) if name in texts else n for name, n in found.items())
+        needed = sum(_least(cells, name, right) for name in kept)
         return needed + GAP * (len(kept) - 1) - width
 
     while (too_much := missing()) > 0:
@@ -83,20 +102,65 @@ def fitted(
         if zeros:
             kept.remove(zeros[-1])
             continue
-        found = widths()
-        names = [name for name in kept if name in NAMES and found[name] > LEAST]
-        if names:
-            widest = max(names, key=lambda name: found[name])
-            most = max(LEAST, len(widest), found[widest] - too_much)
-            if most < found[widest]:
-                for each in cells:
-                    each[widest] = cut(each[widest], most)
-                continue
-        if not numbers:
+        if _cut_widest(cells, kept, too_much):
+            continue
+        gone = [name for name in spare if name in kept[1:]][:1] or numbers[-1:]
+        gone = gone or [name for name in kept[1:] if name in DATES][-1:]
+        if not gone:
             break
-        left_out.append(numbers[-1])
-        kept.remove(numbers[-1])
+        left_out += gone
+        kept.remove(gone[0])
     return cells, kept, left_out
+
+
+def _cut_widest(cells: list[dict[str, str]], kept: Sequence[str], too_much: int) -> bool:
+    """Cut the widest column of bodies, or else of names; whether there was one to cut."""
+    for cuttable in (BODIES, NAMES):
+        found = {name: _natural(cells, name) for name in kept if name in cuttable}
+        widths = {name: most for name, most in found.items() if most > max(LEAST, len(name))}
+        if widths:
+            widest = max(widths, key=lambda name: widths[name])
+            most = max(LEAST, len(widest), widths[widest] - too_much)
+            for each in cells:
+                each[widest] = (begin if cuttable is BODIES else cut)(each[widest], most)
+            return True
+    return False
+
+
+def _natural(cells: Sequence[Mapping[str, str]], name: str) -> int:
+    return max(cell_len(name), *(cell_len(row[name]) for row in cells))
+
+
+def _is_folded(name: str, right: tuple[str, ...]) -> bool:
+    """Whether the texts of a column go on in the next line."""
+    return name not in right and name not in NAMES | DATES | BODIES
+
+
+def _least(cells: Sequence[Mapping[str, str]], name: str, right: tuple[str, ...]) -> int:
+    """So wide a column has to be."""
+    natural = _natural(cells, name)
+    if not _is_folded(name, right):
+        return natural
+    words = (cell_len(word) for row in cells for word in row[name].split())
+    longest = max((each for each in words if each <= LONGEST_WORD), default=0)
+    longest = PROSE_LEAST if name in PROSE else longest
+    return min(natural, max(LEAST, cell_len(name), longest))
+
+
+def _widths(
+    rows: Sequence[Mapping[str, str]], columns: Sequence[str], right: tuple[str, ...], width: int
+) -> list[int | None]:
+    """The width of each column; None for all where rich finds them itself."""
+    natural = {name: _natural(rows, name) for name in columns}
+    found = {name: _least(rows, name, right) for name in columns}
+    room = width - GAP * (len(columns) - 1) - sum(found.values())
+    if room < 0 or sum(natural.values()) + GAP * (len(columns) - 1) <= width:
+        return [None] * len(columns)
+    for name in sorted(columns, key=lambda each: natural[each] - found[each]):
+        more = min(room, natural[name] - found[name])
+        found[name] += more
+        room -= more
+    return [found[name] for name in columns]
 
 
 def cut(name: str, most: int) -> str:
@@ -109,6 +173,15 @@ def cut(name: str, most: int) -> str:
         return name
     half = most // 2
     return name[:half] + "…" + name[len(name) - (most - half - 1) :]
+
+
+def begin(text: str, most: int) -> str:
+    """The beginning of a text, where it is longer than that.
+
+    >>> begin("the night of all nights", 12)
+    'the night o…'
+    """
+    return text if cell_len(text) <= most else text[: most - 1] + "…"
 
 
 def print_table(to: Console, listing: Table) -> None:

@@ -25,8 +25,13 @@ def print_json(rows: Iterable[Mapping[str, Any]]) -> None:
         print(json.dumps(plain, ensure_ascii=False))
 
 
-def print_rows(rows: Sequence[Mapping[str, Any]], right: tuple[str, ...] = ()) -> None:
-    """A table without the columns in which nothing stands; nothing where there are no rows."""
+def print_rows(
+    rows: Sequence[Mapping[str, Any]], right: tuple[str, ...] = (), spare: tuple[str, ...] = ()
+) -> None:
+    """A table without the columns in which nothing stands; nothing where there are no rows.
+
+    `right`: columns of numbers. `spare`: those that go first where there is no room, in this order.
+    """
     from fairlead.cli.show import console, filled, print_table, printable
 
     if rows:
@@ -34,7 +39,14 @@ def print_rows(rows: Sequence[Mapping[str, Any]], right: tuple[str, ...] = ()) -
             {name: "" if value is None else printable(str(value)) for name, value in row.items()}
             for row in rows
         ]
-        print_table(console(), filled(texts, right))
+        print_table(console(), filled(texts, right, spare))
+
+
+def say_if_cut(all_shown: bool, shown: str, most: int) -> None:
+    """Say on stderr that a list goes on. `shown`: which are shown, such as `oldest`."""
+    if not all_shown:
+        sys.stdout.flush()
+        print(f"only the {shown} {most:,} are shown; --most N shows more", file=sys.stderr)
 
 
 def when(seconds: float) -> str:

@@ -37,7 +37,8 @@ def schedules(store: Store, *, as_json: bool) -> None:
                 "now": "paused" if each.paused else _late(each, full),
             }
             for each in found
-        ]
+        ],
+        spare=("last", "missed", "time zone", "queue"),
     )
     for each in found:
         if each.failure:
