@@ -24,6 +24,7 @@ def page(store: Store) -> str:
     """What a store holds. Raises StoreError."""
     found = Exposition()
     _held(store)(found)
+    _say_whether_up(found, up=True)
     return str(found)
 
 
@@ -42,8 +43,7 @@ class Page:
         held = self._ask()
         if held is not None:
             held(found)
-        said = "1: the database answers."
-        found.add("fairlead_store_up", "gauge", {}, int(held is not None), meaning=said)
+        _say_whether_up(found, up=held is not None)
         if self._counts is not None:
             self._counts.write(found)
         return str(found)
@@ -67,6 +67,11 @@ class Page:
             to.put(None)
         finally:
             self._asking.release()
+
+
+def _say_whether_up(found: Exposition, *, up: bool) -> None:
+    said = "1: the database answers."
+    found.add("fairlead_store_up", "gauge", {}, int(up), meaning=said)
 
 
 def _held(store: Store) -> Write:
