@@ -68,7 +68,7 @@ DAYS = "allowed: a number of days from 0 to 10000000"
         (["store", "retention", "-5"], f"DAYS: found '-5', {DAYS}"),
         (["store", "retention", "-.5"], f"DAYS: found '-.5', {DAYS}"),
         (["store", "prune", "--keep", "-1"], f"--keep: found '-1', {DAYS}"),
-        (["promote", "q", "-5", "-6"], "Got unexpected extra argument(s) (-6)"),
+        (["promote", "q", "-5", "-6"], "promote: found '-6' more, allowed: QUEUE GROUP"),
         (["send", "q", "-x"], "No such option: -x; an argument that begins with - stands after --"),
         (["send", "q", "x", "--gruop", "g"], "No such option: --gruop (Possible options: --group)"),
         (["queues", "-x"], "No such option: -x"),

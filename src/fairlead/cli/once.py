@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections import Counter
 from typing import Any, Final
@@ -9,10 +10,16 @@ from typing import Any, Final
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
+from fairlead.balance.objects import shown
 from fairlead.errors import UserError
 
 NEGATIVE: Final = re.compile(r"-\.?\d")
 UNKNOWN: Final = "No such option"
+MORE: Final = "Got unexpected extra argument(s)"
+NEAR: Final = 0.75
+"""How much alike two words are of which one is the other one misspelt."""
+SHORTEST: Final = 3
+"""Letters of a beginning that is enough to know a word."""
 TEXT: Final = "TEXT"
 """The metavar of options whose value may be empty."""
 
@@ -47,7 +54,10 @@ class Once(TyperCommand):
         for each, times in options.items():
             if times > 1:
                 raise UserError(f"{each.opts[0]}: found {times} times, allowed: once")
-        rest = super().parse_args(ctx, args)
+        try:
+            rest = super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            raise self._too_many(ctx, error) from None
         for each in given:
             if isinstance(each, TyperOption) and _is_empty(each, ctx.params.get(each.name)):
                 raise UserError(
@@ -58,11 +68,49 @@ class Once(TyperCommand):
 
     def _other_words(self, error: typer.TyperException) -> Exception:
         """What is said of an option that is like none, where it could be an argument."""
+        if hasattr(error, "possibilities"):
+            error.possibilities = [
+                each
+                for each in error.possibilities or ()
+                if is_near(_bare(error), each.lstrip("-"))
+            ]
         text = error.format_message()
         meant = "(" in text or not any(isinstance(each, TyperArgument) for each in self.params)
         if UNKNOWN not in text or meant:
             return error
         return UserError(f"{text}; an argument that begins with - stands after --")
+
+    def _too_many(self, ctx: Any, error: typer.TyperException) -> Exception:  # noqa: ANN401 - as above
+        """What is said of more arguments than there are."""
+        text = error.format_message()
+        if not text.startswith(MORE):
+            return error
+        names = " ".join(
+            str(each.metavar) for each in self.params if isinstance(each, TyperArgument)
+        )
+        more = text.removeprefix(MORE).strip(" ()")
+        return UserError(
+            f"{_path(ctx)}: found {shown(more)} more, allowed: {names or 'only options'}"
+        )
+
+
+def _path(ctx: Any) -> str:  # noqa: ANN401 - as above
+    """A command with the groups that it is in, as a user writes it."""
+    name = str(ctx.info_name)
+    inside = ctx.parent is not None and ctx.parent.parent is not None
+    return f"{_path(ctx.parent)} {name}" if inside else name
+
+
+def is_near(found: str, known: str) -> bool:
+    """Whether somebody who wrote `found` means `known`: not what undoes it."""
+    if found.removeprefix("un").removeprefix("no-") == known:
+        return False
+    close = difflib.SequenceMatcher(None, found, known).ratio() >= NEAR
+    return close or (len(found) >= SHORTEST and known.startswith(found))
+
+
+def _bare(error: object) -> str:
+    return str(getattr(error, "option_name", "")).lstrip("-")
 
 
 def _takes_one(each: object) -> bool:

@@ -11,11 +11,12 @@ from typer.core import TyperGroup
 
 from fairlead.balance.objects import shown
 from fairlead.cli.arguments import pairs
-from fairlead.cli.once import Once
+from fairlead.cli.once import Once, is_near
 from fairlead.cli.options import place, whole
 from fairlead.cli.output import acted
 from fairlead.cli.store.options import PANEL, AsJson, Url, opened
 from fairlead.cli.store.printing import print_json, print_rows
+from fairlead.errors import UserError
 
 if TYPE_CHECKING:
     from fairlead.store.clusters.shares import Machine, Pool
@@ -26,9 +27,28 @@ class OrList(TyperGroup):
     """A group whose first word may be missing: then it is `list`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer hides it
-        """Read the command line."""
+        """Read the command line. Raises UserError for what is no command, nor a cluster alone."""
         known = bool(args) and args[0] in {*self.commands, "-h", "--help"}
+        if not known and len(_plain_words(args)) > 1:
+            raise UserError(self._no_such(args[0] if args[0] in _plain_words(args) else args[-1]))
         return super().parse_args(ctx, args if known else ["list", *args])
+
+    def _no_such(self, word: str) -> str:
+        if word == "undrain":
+            close = "; `machines drain CLUSTER NAME --stop` does that"
+        else:
+            near = next((each for each in self.commands if is_near(word, each)), None)
+            close = "" if near is None else f"; did you mean {near!r}?"
+        return f"machines: found {shown(word)}, allowed: {', '.join(self.commands)}{close}"
+
+
+def _plain_words(args: list[str]) -> list[str]:
+    """What is no option, nor the value of one."""
+    return [
+        each
+        for before, each in zip(["", *args], args, strict=False)
+        if not each.startswith("-") and before != "--store"
+    ]
 
 
 app = typer.Typer()
@@ -126,7 +146,6 @@ def set_(
     Example: `fairlead machines set pool DEV3 weight=20 enabled=true`
     """
     from fairlead.balance.change import Change
-    from fairlead.errors import UserError
 
     if not attributes:
         raise UserError("machines set: found no KEY=VALUE, allowed: at least one")
@@ -136,7 +155,7 @@ def set_(
         _print(found, cluster)
 
 
-@command("weight", context_settings={"ignore_unknown_options": True})  # -1 is a bad weight
+@command("weight")
 def weight(
     cluster: ClusterName,
     name: MachineName,
