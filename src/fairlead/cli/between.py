@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.change import FAILED, PRESENT, STATE, UP
 from fairlead.balance.objects import on_one_line
+from fairlead.cli.moments import is_time, moment
 from fairlead.cli.show import console
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
@@ -18,7 +19,6 @@ from fairlead.sockets.folder import CHANGES, CLUSTER, MESSAGES
 from fairlead.sockets.ring import CAPACITY
 
 Row = dict[str, Any]
-ALLOWED: Final = "allowed: HH:MM, HH:MM:SS or YYYY-MM-DDTHH:MM:SS, in UTC"
 BUSY: Final = "busy"
 DAY: Final = timedelta(days=1).total_seconds()
 
@@ -236,27 +236,6 @@ def _rows(file: Path) -> Iterator[Row]:
             yield json.loads(line)
         except ValueError:
             raise UserError(f"{file}: row {number}: found no JSON, allowed: a journal") from None
-
-
-def moment(option: str, found: str, latest: float) -> float:
-    """A time as it was given; one without a day is the last such before the journal ends."""
-    try:
-        if is_time(found):
-            of_day = time.fromisoformat(found)
-            if of_day.tzinfo is not None:
-                raise ValueError
-            day = datetime.fromtimestamp(latest, UTC)
-            at = datetime.combine(day.date(), of_day, UTC)
-            return (at if at.timestamp() <= latest else at - timedelta(days=1)).timestamp()
-        given = datetime.fromisoformat(found)
-        return (given if given.tzinfo else given.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        raise UserError(f"{option}: found {found!r}, {ALLOWED}") from None
-
-
-def is_time(found: str) -> bool:
-    """Whether it is a time of day, without the day."""
-    return "-" not in found and ":" in found
 
 
 def clock(at: float) -> str:

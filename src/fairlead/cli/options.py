@@ -17,9 +17,9 @@ from fairlead.errors import UserError
 from fairlead.pipeline.paths import is_elsewhere, local
 
 MOST_DAYS: Final = 10_000_000
-UNITS: Final = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
+UNITS: Final = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
 """Seconds."""
-LENGTH: Final = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,9})?)\s*(?P<unit>s|min|h|d)?")
+LENGTH: Final = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,9})?)\s*(?P<unit>s|min|m|h|d)?")
 
 
 class Written(StrEnum):

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from fairlead.balance.cluster import Cluster
-from fairlead.balance.times import moment
-from fairlead.cli.between import is_time
-from fairlead.cli.between import moment as last_such
+from fairlead.balance.objects import on_one_line, repr_of
+from fairlead.cli.arguments import command_line
+from fairlead.cli.moments import moment
 from fairlead.cli.store.printing import print_json
 from fairlead.config.written import as_toml
 from fairlead.errors import UserError
@@ -80,9 +80,9 @@ def journal(
             start=start,
         )
         if wanted.last is None:
-            _events(store.journal(cursor, **which), short=wanted.short)
+            _events(store.journal(cursor, **which), wanted)
         else:
-            _events(last(store, wanted.last, which), short=wanted.short)
+            _events(last(store, wanted.last, which), wanted)
 
 
 def _check(
@@ -108,9 +108,33 @@ def _check(
         raise UserError(f"journal {tables[0]} needs --cluster NAME")
 
 
-def _events(found: Iterable[Event], *, short: bool) -> None:
-    rows = (each.to_dict() for each in found)
-    print_json(map(_short, rows) if short else rows)
+def _events(found: Iterable[Event], wanted: Wanted) -> None:
+    """Print them. On stderr: that there are none of a name, or where there are more."""
+    groups: dict[str, None] = {}
+    count = 0
+
+    def rows() -> Iterator[dict[str, Any]]:
+        nonlocal count
+        for each in found:
+            count += 1
+            if each.group:
+                groups[each.group] = None
+            yield _short(each.to_dict()) if wanted.short else each.to_dict()
+
+    print_json(rows())
+    sys.stdout.flush()
+    names = {"message": wanted.id, "group": wanted.group}
+    asked = [f"{what} {repr_of(name)}" for what, name in names.items() if name is not None]
+    if asked and not count:
+        kind = f"{wanted.kind} " if wanted.kind else ""
+        print(f"found no {kind}event of {' in '.join(asked)}", file=sys.stderr)
+    if wanted.id is not None and wanted.group is None and wanted.kind is None:
+        for group in groups:
+            told = (
+                f"{command_line(['fairlead', 'journal', '--group', group])} tells when it was taken"
+            )
+            line = f"its group is {repr_of(group)}: {told} and what came of it"
+            print(on_one_line(line), file=sys.stderr)
 
 
 def _short(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,9 +150,7 @@ def _from(since: str | None) -> tuple[str | None, float | None]:
     """The cursor after which events are wanted, or the time from which."""
     if since is None or CURSOR.fullmatch(since):
         return since, None
-    if is_time(since):
-        return None, last_such("--since", since, time.time())
-    return None, moment(since, "--since", UserError) / 1_000_000
+    return None, moment("--since", since, time.time(), "; or an event's cursor")
 
 
 def _messages(found: Iterator[Event], queue: str) -> None:
