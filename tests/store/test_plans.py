@@ -66,6 +66,7 @@ READS_ALL: Final = {
     **dict.fromkeys(
         ("what_is_in", "what_stays", "who_needs", "schedules_to", "purge_delayed"), COUNTED
     ),
+    **dict.fromkeys(("dead_of_reason", "dead_counts", "what_goes"), COUNTED),
     "drop_queue": SET,
     **dict.fromkeys(CHECKS, "an operator checks the store, or mends it"),
 }

@@ -40,6 +40,28 @@ def left(store: Store, queue: str) -> list[object]:
     return found
 
 
+def test_how_much_would_go_is_what_goes(store: Store) -> None:
+    store.send_many(
+        "q", [{"body": k, "group": f"g{k % 3}", "tenant": f"t{k % 3}"} for k in range(9)]
+    )
+    store.send("q", "late", delay=3600, group="g1", tenant="t1")
+    work = store.take("q", group="g0")
+    assert work is not None
+    counts = [
+        store.purgeable("q"),
+        store.purgeable("q", "g1"),
+        store.purgeable("q", tenant="t2"),
+        store.purgeable("q", "g0"),
+        store.purgeable("q", "g1", tenant="t2"),
+    ]
+    assert counts == [7, 4, 3, 0, 0]
+    assert store.purge("q", "g1").deleted == 4
+    assert store.purge("q").deleted == 3
+    assert store.purgeable("q") == 0
+    with pytest.raises(MessageError, match="found 'p', allowed: q"):
+        store.purgeable("p")
+
+
 def test_all_that_waits_goes_whatever_keeps_it_from_being_taken(store: Store) -> None:
     store.send_many("q", [{"body": k, "group": f"g{k % 3}"} for k in range(9)])
     store.send("q", "alone")

@@ -192,6 +192,8 @@ LOOKS: Final[dict[str, Verb]] = {
     "queues_by_tenant": lambda s, o, u: s.queues_by_tenant(),
     "held": lambda s, o, u: s.held(held(o).queue)[0],
     "dead": lambda s, o, u: s.dead(dead_letter(o)),
+    "dead_counts": lambda s, o, u: s.dead_counts(dead_letter(o)),
+    "purgeable": lambda s, o, u: s.purgeable(held(o).queue),
     "working": lambda s, o, u: s.working(held(o).queue),
     "off": lambda s, o, u: s.off(switched_off(o)),
     "limits": lambda s, o, u: s.limits("orders"),

@@ -8,12 +8,11 @@ from typing import Annotated
 import typer
 
 from fairlead.cli.once import Once
-from fairlead.cli.store.options import PANEL, QueueName, Url, opened
+from fairlead.cli.store.options import PANEL, QueueName, Url, Yes, opened
 
 app = typer.Typer()
 command = partial(app.command, cls=Once, rich_help_panel=PANEL)
 Reason = Annotated[str | None, typer.Option(metavar="TEXT", help="Why, for the journal.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 @command()

@@ -11,7 +11,16 @@ import typer
 from fairlead.balance.objects import repr_of
 from fairlead.cli.once import Once
 from fairlead.cli.options import whole
-from fairlead.cli.store.options import PANEL, AsJson, Most, Priority, QueueName, Url, opened
+from fairlead.cli.store.options import (
+    PANEL,
+    AsJson,
+    Most,
+    Priority,
+    QueueName,
+    Url,
+    Yes,
+    opened,
+)
 from fairlead.errors import UserError
 from fairlead.store.arguments import MAX_NUMBER
 
@@ -135,7 +144,7 @@ def promote(
     queue: QueueName,
     group: Annotated[str, typer.Argument(metavar="GROUP", help="The group to raise.")],
     priority: Priority = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show whom it delays.")] = False,
     as_json: AsJson = False,
     store: Url = None,
@@ -165,27 +174,40 @@ def dead(
         typer.Option("--drop", metavar="ID", help="Delete this one; repeatable."),
     ] = None,
     drop_all: Annotated[bool, typer.Option("--drop-all", help="Delete all.")] = False,
+    reason: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Only those whose reason begins with this text."),
+    ] = None,
+    yes: Yes = False,
     most: Most = 100,
     as_json: AsJson = False,
     store: Url = None,
 ) -> None:
-    """List dead letters and why they are.
+    """Count dead letters by reason, and list them.
 
-    Or send them again, to the end of their groups (`--retry`), or delete them (`--drop`).
+    Or send them again, to the end of their groups (`--retry`), or delete them (`--drop`). On a
+    terminal `--drop-all` asks.
+
+    Example: `fairlead dead mails --retry-all --reason "TimeoutError"`
     """
-    from fairlead.cli.store import queues as shown
+    from fairlead.cli.store import dead_letters as shown
 
     if sum(map(bool, (retry, retry_all, drop, drop_all))) > 1:
         raise UserError(
             "dead: found several of --retry, --retry-all, --drop, --drop-all, allowed: one of them"
         )
+    if reason is not None and (retry or drop):
+        raise UserError(
+            f"dead: found --reason with {'--retry' if retry else '--drop'}, allowed: alone, with "
+            "--retry-all, or with --drop-all"
+        )
     with opened(store) as found:
         if retry or retry_all:
-            shown.retry(found, queue, retry or None)
+            shown.retry(found, queue, retry or None, reason)
         elif drop or drop_all:
-            shown.discard(found, queue, drop or None)
+            shown.discard(found, queue, drop or None, reason, yes=yes)
         else:
-            shown.dead(found, queue, most, as_json=as_json)
+            shown.dead(found, queue, most, reason, as_json=as_json)
 
 
 @command()
@@ -222,7 +244,7 @@ def journal(
         typer.Option(
             metavar="CURSOR|TIME",
             help="Go on after the event with this cursor, or from a time; 02:00 is "
-            "the last one, in UTC.",
+            "the last one, in UTC, and `90s`, `15m`, `1h` or `2d` is so long ago.",
         ),
     ] = None,
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="Of this queue only.")] = None,

@@ -35,6 +35,7 @@ Priority = Annotated[
         parser=whole("--priority", 0, 255), metavar="NUMBER", help="0 to 255, the highest."
     ),
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Most = Annotated[
     int,
     typer.Option(

@@ -10,6 +10,7 @@ import typer
 
 from fairlead.balance.objects import on_one_line
 from fairlead.cli.output import acted
+from fairlead.cli.store import tenants
 from fairlead.cli.store.asking import is_wanted
 from fairlead.store.store import Store
 from fairlead.text import plural
@@ -26,8 +27,16 @@ def purge(
     of = queue
     of += f", group {group}" if group else ""
     of += f", tenant {tenant}" if tenant else ""
-    if not is_wanted(f"Delete what waits in {of}?", yes=yes):
+
+    def question() -> str:
+        count = store.purgeable(queue, group, tenant=tenant)
+        return (
+            f"Delete {plural(count, 'message')} that {'waits' if count == 1 else 'wait'} in {of}?"
+        )
+
+    if not is_wanted(question, yes=yes):
         return
+    unknown = tenants.unknown(store, queue, tenant)
     found = store.purge(queue, group, reason, _teller(), tenant=tenant)
     acted()
     nothing = "" if any(found) else f": nothing waits in {of}"
@@ -37,17 +46,32 @@ def purge(
     if found.of_conversations:
         count = plural(found.of_conversations, "message")
         print(f"of conversations that are open, and still there: {count}")
+    tenants.say(unknown)
 
 
 def delete_queue(store: Store, queue: str, reason: str, *, purges: bool, yes: bool) -> None:
     """Delete a queue."""
     store.check_queue(queue)
-    more = " with all that waits in it and its dead letters" if purges else ""
-    if not is_wanted(f"Delete {queue}{more}?", yes=yes):
+
+    def question() -> str:
+        return f"Delete {queue}{_with(store, queue) if purges else ''}?"
+
+    if not is_wanted(question, yes=yes):
         return
-    store.delete_queue(queue, reason, purge=purges)
+    gone = store.delete_queue(queue, reason, purge=purges)
     acted()
-    print(on_one_line(f"deleted: {queue}"))
+    counts = f", with {plural(gone.messages, 'message')} and {plural(gone.dead, 'dead letter')}"
+    print(on_one_line(f"deleted: {queue}{counts if purges else ''}"))
+
+
+def _with(store: Store, queue: str) -> str:
+    """What a queue holds, as the question names it."""
+    held = next((each for each in store.queues() if each.queue == queue), None)
+    if held is None:
+        return ""
+    waits = f"{plural(held.messages, 'message')} that {'waits' if held.messages == 1 else 'wait'}"
+    delayed = plural(held.delayed, "delayed message")
+    return f" with {waits}, {delayed} and {plural(held.dead, 'dead letter')}"
 
 
 def _teller() -> Callable[[int], None]:

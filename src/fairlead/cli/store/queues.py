@@ -11,18 +11,21 @@ from typing import Any, Final
 from fairlead.balance.objects import on_one_line
 from fairlead.cli.output import UnwrittenError, acted
 from fairlead.cli.store.asking import is_wanted
-from fairlead.cli.store.printing import print_json, print_rows, short, when
+from fairlead.cli.store.printing import print_json, print_rows, say_if_cut, short, when
 from fairlead.errors import UserError
 from fairlead.order.agenda import FIFO
-from fairlead.order.outlook import Standing
+from fairlead.order.outlook import Outlook, Standing
 from fairlead.store.admin.queues import Metrics
 from fairlead.store.admin.switching import SwitchedOff
-from fairlead.store.admin.waiting import Promotion
+from fairlead.store.admin.waiting import Later, Promotion
 from fairlead.store.arguments import MAX_NUMBER, OWN
+from fairlead.store.queues.limiting import matches
 from fairlead.store.store import Store
 from fairlead.text import dated, length, plural
 
-COUNTS: Final = ("messages", "ready", "working", "parked", "delayed", "dead", "oldest", "failures")
+COUNTS: Final = ("messages", "ready", "working", "parked", "delayed", "dead")
+FIGURES: Final = (*COUNTS, "oldest", "longest held", "failures")
+"""The columns of numbers."""
 
 
 def queues(store: Store, *, internal: bool, as_json: bool) -> None:
@@ -31,7 +34,7 @@ def queues(store: Store, *, internal: bool, as_json: bool) -> None:
     if as_json:
         print_json(each._asdict() for each in found)
     else:
-        print_rows([queue_row(each) for each in found], right=COUNTS)
+        print_rows([queue_row(each) for each in found], right=FIGURES)
         for each in found:
             if not each.enabled:
                 print(_off(each.queue, SwitchedOff(each.off_since, each.off_why)))
@@ -46,13 +49,13 @@ def queues_by_tenant(store: Store, *, internal: bool, as_json: bool) -> None:
         return
     shown = {each.queue for each in store.queues() if internal or is_users(each)}
     rows = [
-        {name: getattr(each, name) for name in ("queue", "tenant", *COUNTS[:-2])}
+        {name: getattr(each, name) for name in ("queue", "tenant", *COUNTS)}
         | {"oldest": length(int(each.oldest)) if each.ready else ""}
         | {"now": "" if each.enabled else "off"}
         for each in found
         if each.queue in shown
     ]
-    print_rows(rows, right=COUNTS)
+    print_rows(rows, right=FIGURES)
     for each in found:
         if each.queue in shown and not each.enabled:
             print(_off(each.queue, SwitchedOff(each.off_since, each.off_why), each.tenant))
@@ -66,9 +69,13 @@ def is_users(found: Metrics) -> bool:
 def queue_row(found: Metrics) -> dict[str, Any]:
     """A queue's row of a table."""
     counts = {name: getattr(found, name) for name in ("queue", *COUNTS)}
-    oldest = length(int(found.oldest)) if found.ready else ""
+    times = {
+        "oldest": length(int(found.oldest)) if found.ready else "",
+        "longest held": length(int(found.longest_held)) if found.working else "",
+    }
     off = f"{plural(len(found.off_tenants), 'tenant')} off" if found.off_tenants else ""
-    return counts | {"oldest": oldest, "now": off if found.enabled else "off"}
+    now = off if found.enabled else "off"
+    return counts | times | {"failures": found.failures, "now": now}
 
 
 def _off_tenants(store: Store, queue: str, tenants: Iterable[str]) -> None:
@@ -86,15 +93,25 @@ def _off(queue: str, found: SwitchedOff, tenant: str = "") -> str:
 
 def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
     """The groups in the order in which they would be taken, and why the first is the first."""
-    found, later = store.waiting(queue, most), store.later(queue, most)
+    found, every = store.waiting(queue, most), store.later(queue, most + 1)
+    later = every[:most]
     if as_json:
         print_json(
             {"place": place, **_row(each), "since": each.since, "id": each.id, "body": each.item}
             for place, each in enumerate(found.ranks, 1)
         )
         print_json({"place": None, **each._asdict()} for each in later)
-        return
-    print(f"{found.waiting} waiting, {found.working} worked on")
+    else:
+        _show_waiting(store, queue, found, later)
+    is_whole = len(every) == len(later) and len(found.ranks) >= min(found.waiting, most + 1)
+    say_if_cut(is_whole, "first", most)
+
+
+def _show_waiting(store: Store, queue: str, found: Outlook, later: list[Later]) -> None:
+    held = next((each for each in store.queues() if each.queue == queue), None)
+    counts = {} if held is None else {"parked": held.parked, "delayed": held.delayed}
+    more = "".join(f", {count} {what}" for what, count in counts.items() if count)
+    print(f"{found.waiting} waiting, {found.working} worked on{more}")
     if (off := store.off(queue)) is not None:
         print(_off(queue, off))
     _off_tenants(store, queue, store.off_tenants(queue))
@@ -105,6 +122,7 @@ def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
             for place, each in enumerate(found.ranks, 1)
         ],
         right=("place", "messages", "priority"),
+        spare=("first", "id", "tenant"),
     )
     if found.decided:
         print(on_one_line(dated(found.decided)))
@@ -114,6 +132,7 @@ def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
         print_rows(
             [each._asdict() | {"until": when(each.until)} for each in later],
             right=("messages", "priority"),
+            spare=("tenant", "id"),
         )
 
 
@@ -173,13 +192,20 @@ def take_back(
     store: Store, queue: str | None, tokens: list[int], reason: str, *, failed: bool
 ) -> None:
     """Take work back from its readers; all of it is there, or nothing is done."""
-    known = {each.token for each in store.held(queue, MAX_NUMBER)}
+    known = {each.token: each.client for each in store.held(queue, MAX_NUMBER)}
     if gone := [token for token in tokens if token not in known]:
         of = "" if queue is None else f" of {queue}"
         raise UserError(f"held --take-back {gone[0]}: nobody holds work{of} with this token")
     count = sum(store.take_back(token, reason, failed=failed) for token in tokens)
     acted()
     print(f"taken back: {plural(count, 'group')}")
+    sys.stdout.flush()
+    for client in dict.fromkeys(known[token] for token in tokens if known[token]):
+        line = (
+            f"{client} is an AMQP client that goes on taking, perhaps the same group; `[[refuse]]` "
+            "in the server's file ends it: docs/how-to/serve-access.md"
+        )
+        print(on_one_line(line), file=sys.stderr)
 
 
 def promote(
@@ -218,6 +244,27 @@ def promote(
         acted()
     if not asks:
         _show(found, as_json=as_json)
+    sys.stdout.flush()
+    for line in _in_the_way(store, queue, found):
+        print(line, file=sys.stderr)
+
+
+def _in_the_way(store: Store, queue: str, found: Promotion) -> Iterable[str]:
+    """What lets nothing of a group through now, whatever its priority."""
+    whose = found.tenant
+    if (off := store.off(queue)) is not None:
+        yield f"{_off(queue, off)}; nothing of it goes until it is on"
+    if whose and (off := store.off(queue, whose)) is not None:
+        yield f"{_off(queue, off, whose)}; nothing of it goes until it is on"
+    for each in store.limits(queue):
+        names = {"queue": queue, "tenant": whose, "group": found.group}
+        meant = each.name == whose if each.name else matches(each.match, names[each.of])
+        if not each.is_open and (each.of == "queue" or meant):
+            of = "" if each.of == "queue" else f" of {each.of} {each.name or each.match}"
+            until = "something is settled" if each.opens is None else when(each.opens)
+            yield on_one_line(
+                f"a limit{of} is reached; nothing of {found.group} goes until {until}"
+            )
 
 
 def _show(found: Promotion, *, as_json: bool) -> None:
@@ -241,43 +288,9 @@ def _show(found: Promotion, *, as_json: bool) -> None:
         [_row(each) | {"group": each.name, "since": when(each.since)} for each in found.later],
         right=("messages", "priority"),
     )
-
-
-def dead(store: Store, queue: str, most: int, *, as_json: bool) -> None:
-    """The dead letters of a queue, the oldest first."""
-    found = store.dead(queue, most)
-    if as_json:
-        print_json(each._asdict() for each in found)
-        return
-    print_rows(
-        [
-            {
-                "id": each.id,
-                "group": each.group,
-                "tenant": each.tenant,
-                "attempt": each.attempt,
-                "died": when(each.died),
-                "reason": each.reason,
-                "body": short(each.body),
-            }
-            for each in found
-        ],
-        right=("attempt",),
-    )
-
-
-def retry(store: Store, queue: str, ids: list[str] | None) -> None:
-    """Send dead letters again."""
-    count = store.requeue(queue, ids)
-    acted()
-    print(f"sent again: {plural(count, 'message')}")
-
-
-def discard(store: Store, queue: str, ids: list[str] | None) -> None:
-    """Delete dead letters."""
-    count = store.discard(queue, ids)
-    acted()
-    print(f"deleted: {plural(count, 'dead letter')}")
+    if found.delayed > len(found.later):
+        sys.stdout.flush()
+        print(f"only the first {len(found.later)} of these are shown", file=sys.stderr)
 
 
 def declare(store: Store, path: Path) -> None:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.store.printing import print_json
-from fairlead.cli.store.queues import COUNTS, is_users, queue_row
+from fairlead.cli.store.queues import FIGURES, is_users, queue_row
 from fairlead.store.store import Store
 from fairlead.store.workers.threads import listen, next_of
 
@@ -74,4 +74,4 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         | {name: f"{row[name]:.1f}" for name in RATES}
         for row in rows
     ]
-    return filled(texts, right=(*COUNTS, *RATES)) if texts else Table(title="no queues yet")
+    return filled(texts, right=(*FIGURES, *RATES)) if texts else Table(title="no queues yet")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.objects import repr_of
@@ -46,9 +46,40 @@ class Dead(NamedTuple):
     """As it was sent; its bytes, where it could not be read."""
 
 
-def dead(database: Database, queue: Queue, most: int, after: int) -> list[Dead]:
+class DeadCounts(NamedTuple):
+    """How many dead letters there are."""
+
+    letters: int
+    """All of them."""
+    reasons: int
+    """How many reasons they have."""
+    by_reason: dict[str, int]
+    """Reason → how many have it; the most frequent reasons, the most first."""
+
+
+class Chosen(NamedTuple):
+    """Which dead letters are meant."""
+
+    ids: Sequence[str] | None = None
+    """Those of these messages; None: of all."""
+    reason: str | None = None
+    """Those whose reason begins so; None: whatever it is."""
+    after: int = 0
+    """Those behind this place."""
+
+
+class Portion(NamedTuple):
+    """What one transaction did."""
+
+    done: int
+    """So many are dead letters no more."""
+    after: int | None
+    """The place behind which it goes on; None: there are no more."""
+
+
+def dead(database: Database, queue: Queue, most: int, after: int, reason: str | None) -> list[Dead]:
     """Dead letters, the oldest first."""
-    rows = database.run("dead", queue=queue.id, after=after, most=most)
+    rows = _rows(database, queue, most, after, reason)
     return [
         Dead._make((*row[:2], row[2] or "", *row[3:7], row[7] / 1_000_000, *row[8:10], body))
         for row in rows
@@ -56,10 +87,26 @@ def dead(database: Database, queue: Queue, most: int, after: int) -> list[Dead]:
     ]
 
 
-def requeue(database: Database, queue: Queue, ids: Iterable[str] | None, actor: str) -> int:
-    """Send dead letters again, to the end of their groups, `STEP` at a time; how many."""
-    rows = _taken_out(database, queue, ids)
-    if ids is not None:
+def _rows(
+    database: Database, queue: Queue, most: int, after: int, reason: str | None
+) -> Sequence[Row]:
+    given = {"queue": queue.id, "after": after, "most": most}
+    if reason is None:
+        return database.run("dead", **given)
+    return database.run("dead_of_reason", **given, reason=reason)
+
+
+def dead_counts(database: Database, queue: Queue, reason: str | None, most: int) -> DeadCounts:
+    """How many dead letters there are, and how many have each of the most frequent reasons."""
+    rows = database.run("dead_counts", queue=queue.id, reason=reason, most=most)
+    reasons, letters = rows[0][2:] if rows else (0, 0)
+    return DeadCounts(letters, reasons, {row[0]: row[1] for row in rows})
+
+
+def requeue(database: Database, queue: Queue, chosen: Chosen, actor: str) -> Portion:
+    """Send dead letters again, to the end of their groups, `STEP` at a time."""
+    rows, after = _taken_out(database, queue, chosen)
+    if chosen.ids is not None:
         _check_open(database, rows)
     log = Log(database, queue.name, queue.moment, actor)
     batch = []
@@ -87,12 +134,12 @@ def requeue(database: Database, queue: Queue, ids: Iterable[str] | None, actor: 
     log.flush()
     if queue.columns.awaited:
         database.run("notify", queue=queue.id)
-    return len(rows)
+    return Portion(len(rows), after)
 
 
-def discard(database: Database, queue: Queue, ids: Iterable[str] | None, actor: str) -> int:
-    """Delete dead letters, `STEP` at a time; how many."""
-    rows = _taken_out(database, queue, ids)
+def discard(database: Database, queue: Queue, chosen: Chosen, actor: str) -> Portion:
+    """Delete dead letters, `STEP` at a time."""
+    rows, after = _taken_out(database, queue, chosen)
     log = Log(database, queue.name, queue.moment, actor)
     for _, key, group, tenant, priority, reason, attempt, _, cost, type_, *_ in rows:
         log.add(
@@ -107,7 +154,7 @@ def discard(database: Database, queue: Queue, ids: Iterable[str] | None, actor: 
             detail=f"was a dead letter: {reason}",
         )
     log.flush()
-    return len(rows)
+    return Portion(len(rows), after)
 
 
 def _check_open(database: Database, rows: Sequence[Row]) -> None:
@@ -121,15 +168,18 @@ def _check_open(database: Database, rows: Sequence[Row]) -> None:
             )
 
 
-def _taken_out(database: Database, queue: Queue, ids: Iterable[str] | None) -> Sequence[Row]:
-    """Dead letters that are so no more: those with these ids, or the next `STEP` of all."""
-    if isinstance(ids, str):
-        raise MessageError(f"ids: found {repr_of(ids)}, allowed: several, or None for all")
+def _taken_out(
+    database: Database, queue: Queue, chosen: Chosen
+) -> tuple[Sequence[Row], int | None]:
+    """Dead letters that are so no more: those with these ids, or the next `STEP` of all.
+
+    And the place behind which there may be more.
+    """
     rows: Sequence[Row] = []
-    if ids is None:
-        rows = database.run("dead", queue=queue.id, after=0, most=STEP)
+    if chosen.ids is None:
+        rows = _rows(database, queue, STEP, chosen.after, chosen.reason)
     else:
-        for key in dict.fromkeys(ids):
+        for key in dict.fromkeys(chosen.ids):
             found = database.run("dead_by_key", queue=queue.id, key=key)
             if not found:
                 raise MessageError(
@@ -139,4 +189,5 @@ def _taken_out(database: Database, queue: Queue, ids: Iterable[str] | None) -> S
             rows = [*rows, *found]
     dropped = database.run("drop_dead", queue=queue.id, ids=[row[0] for row in rows])
     ours = {id_ for (id_,) in dropped}  # another may have taken some of them out meanwhile
-    return [row for row in rows if row[0] in ours]
+    after = rows[-1][0] if chosen.ids is None and len(rows) == STEP else None
+    return [row for row in rows if row[0] in ours], after

@@ -37,9 +37,11 @@ def delete(database: Database, name: str, now: int | None, actor: str, reason: s
     ((messages, delayed, dead),) = database.run("what_is_in", queue=queue.id)
     counts = {"waiting": messages, "delayed": delayed, "dead": dead}
     if found := [f"{count} {what}" for what, count in counts.items() if count]:
+        said = f"queue: found {repr_of(name)}, which is not empty ({listed(found)}), allowed: "
+        end = ", which deletes that first"
         raise MessageError(
-            f"queue: found {repr_of(name)}, which is not empty ({listed(found)}), allowed: one "
-            "that is, or to purge it, too"
+            f"{said}an empty one, or with purge=True{end}",
+            in_shell=f"{said}an empty one, or with --purge{end}",
         )
     log = Log(database, name, queue.moment, actor)
     log.add("deleted", detail=reason or None)

@@ -29,6 +29,15 @@ class Purged(NamedTuple):
     """Messages of conversations: they stay until their conversation ends."""
 
 
+class Deleted(NamedTuple):
+    """What was deleted with a queue."""
+
+    messages: int
+    """That waited, or were to arrive later."""
+    dead: int
+    """Dead letters."""
+
+
 class Portion(NamedTuple):
     """Where a purge stands between two transactions."""
 
@@ -150,6 +159,12 @@ def _log(  # the columns of the journal
     log.add(
         "discarded", group=group or "", key=key, tenant=tenant, cost=cost, type=type_, detail=why
     )
+
+
+def what_goes(database: Database, queue: Queue, which: Which) -> int:
+    """How many messages a purge would delete."""
+    ((count,),) = database.run("what_goes", queue=queue.id, name=which.group, tenant=which.tenant)
+    return int(count)
 
 
 def what_stays(database: Database, queue: Queue, which: Which) -> tuple[int, int]:

@@ -40,6 +40,8 @@ class Promotion(NamedTuple):
     """How many groups would go later because of it."""
     later: list[Standing]
     """The first of these."""
+    tenant: str
+    """Whose the group is."""
 
 
 class Later(NamedTuple):
@@ -159,7 +161,7 @@ def promotion(
     raised = queue.columns.default_priority if priority is None else priority
     new = queue.place(Entry(raised, queue.moment, LAST), head, arrived)
     if state == HELD or new is None:
-        return Promotion(group, raised, True, None, None, 0, [])
+        return Promotion(group, raised, True, None, None, 0, [], owner)
     tenant = owner if queue.fair == FAIR else None
 
     def between(first: Sequence[int], last: Sequence[int]) -> dict[str, object]:
@@ -181,6 +183,7 @@ def promotion(
         count(FIRST, new) + (1 if forwards or state != READY else 0),
         count(new, old),
         look_ahead([ranked], queue.step, most, 0).ranks,
+        owner,
     )
 
 

@@ -6,8 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 
+from fairlead.balance.objects import repr_of
+from fairlead.errors import MessageError
 from fairlead.store.admin import dead_letters
-from fairlead.store.admin.dead_letters import Dead
+from fairlead.store.admin.dead_letters import Chosen, Dead, DeadCounts, Portion
 from fairlead.store.arguments import queue_name, whole
 from fairlead.store.context import Context
 from fairlead.store.database.port import Database
@@ -26,40 +28,81 @@ class StoreDeadLetters(ABC):
     def _clock(self) -> int | None:
         """Microseconds, of a clock of the user's own; None: the database's."""
 
-    def dead(self, queue: str, most: int = 100, after: int = 0) -> list[Dead]:
-        """The dead letters of a queue, at most so many, the oldest first. Raises MessageError."""
+    def dead(
+        self, queue: str, most: int = 100, after: int = 0, *, reason: str | None = None
+    ) -> list[Dead]:
+        """The dead letters of a queue, at most so many, the oldest first.
+
+        `reason`: only those whose reason begins with this text. Raises MessageError.
+        """
         whole("most", most, 1)
         whole("after", after, 0)
         with self._connection() as database:
             found = known_queue(database, queue_name(queue), self._clock())
-            return dead_letters.dead(database, found, most, after)
+            return dead_letters.dead(database, found, most, after, _beginning(reason))
 
-    def requeue(self, queue: str, ids: Iterable[str] | None = None) -> int:
-        """Send dead letters again, to the end of their groups; how many. `ids`: None = all."""
-        return self._in_steps(queue, ids, dead_letters.requeue)
+    def dead_counts(self, queue: str, most: int = 10, *, reason: str | None = None) -> DeadCounts:
+        """How many dead letters a queue has, and how many of each reason.
 
-    def discard(self, queue: str, ids: Iterable[str] | None = None) -> int:
-        """Delete dead letters; how many. `ids`: None = all. The journal says which they were."""
-        return self._in_steps(queue, ids, dead_letters.discard)
+        `most`: of so many reasons, the most frequent ones. `reason`: only those whose reason begins
+        with this text. Raises MessageError.
+        """
+        whole("most", most, 1)
+        with self._connection() as database:
+            found = known_queue(database, queue_name(queue), self._clock())
+            return dead_letters.dead_counts(database, found, _beginning(reason), most)
+
+    def requeue(
+        self, queue: str, ids: Iterable[str] | None = None, *, reason: str | None = None
+    ) -> int:
+        """Send dead letters again, to the end of their groups; how many. `ids`: None = all.
+
+        `reason`: all whose reason begins with this text. Raises MessageError.
+        """
+        return self._in_steps(queue, ids, reason, dead_letters.requeue)
+
+    def discard(
+        self, queue: str, ids: Iterable[str] | None = None, *, reason: str | None = None
+    ) -> int:
+        """Delete dead letters; how many. `ids`: None = all. The journal says which they were.
+
+        `reason`: all whose reason begins with this text. Raises MessageError.
+        """
+        return self._in_steps(queue, ids, reason, dead_letters.discard)
 
     def _in_steps(
         self,
         queue: str,
         ids: Iterable[str] | None,
-        step: Callable[[Database, Queue, Iterable[str] | None, str], int],
+        reason: str | None,
+        step: Callable[[Database, Queue, Chosen, str], Portion],
     ) -> int:
-        chosen = ids if ids is None or isinstance(ids, str) else list(ids)
+        if isinstance(ids, str):
+            raise MessageError(f"ids: found {repr_of(ids)}, allowed: several, or None for all")
+        if ids is not None and reason is not None:
+            raise MessageError("dead letters: found ids and reason, allowed: one of them")
+        wanted = Chosen(None if ids is None else list(ids), _beginning(reason))
 
         @again
-        def one() -> int:
+        def one(after: int) -> Portion:
             with self._writing() as database:
                 database.run("may_operate")
                 found = known_queue(database, queue_name(queue), self._clock())
-                return step(database, found, chosen, self._context.actor)
+                return step(database, found, wanted._replace(after=after), self._context.actor)
 
-        done = 0
+        done, after = 0, 0
         while True:
-            count = one()
-            done += count
-            if chosen is not None or count < dead_letters.STEP:
+            portion = one(after)
+            done += portion.done
+            if portion.after is None:
                 return done
+            after = portion.after
+
+
+def _beginning(reason: object) -> str | None:
+    """With what reasons begin. Raises MessageError for what is no text, or an empty one."""
+    if reason is None or (isinstance(reason, str) and reason and "\0" not in reason):
+        return reason
+    raise MessageError(
+        f"reason: found {repr_of(reason)}, allowed: the text with which it begins, or None for any"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.store.admin import deleting, purging
-from fairlead.store.admin.purging import Portion, Purged
+from fairlead.store.admin.purging import Deleted, Portion, Purged
 from fairlead.store.arguments import name, queue_name
 from fairlead.store.database.retrying import again
 from fairlead.store.queues.settings import known_queue
@@ -47,23 +47,31 @@ class StorePurging(StoreDeadLetters):
             known = known_queue(database, queue, self._clock())
             return Purged(deleted, *purging.what_stays(database, known, only))
 
-    def delete_queue(self, queue: str, reason: str = "", *, purge: bool = False) -> None:
+    def purgeable(self, queue: str, group: str | None = None, *, tenant: str | None = None) -> int:
+        """How many messages `purge` would delete now. Raises MessageError."""
+        only = purging.Which(name("group", group), name("tenant", tenant))
+        with self._connection() as database:
+            known = known_queue(database, queue_name(queue), self._clock())
+            return purging.what_goes(database, known, only)
+
+    def delete_queue(self, queue: str, reason: str = "", *, purge: bool = False) -> Deleted:
         """Delete a queue, how it was set, and the ids of messages that it remembers.
 
         Not one that something is declared for (a service, a schedule, a destination of a cluster),
         that has ends of dialogs, or that readers hold work of or wait for. Without `purge` it has
         to be empty; with it, what waits and dead letters are deleted before, each portion in a
         transaction of its own. `reason`: for the journal. Whoever sends to it afterwards makes a
-        new one. Raises MessageError, StoreError.
+        new one. Returns what was deleted before. Raises MessageError, StoreError.
         """
+        gone = Deleted(0, 0)
         wanted, why = queue_name(queue), name("reason", reason or None) or ""
         if purge:
             with self._writing() as database:
                 database.run("may_operate")
                 deleting.check_unused(database, known_queue(database, wanted, self._clock()))
-            self.purge(wanted, None, reason)
-            self.discard(wanted)
+            gone = Deleted(self.purge(wanted, None, reason).deleted, self.discard(wanted))
         self._delete(wanted, why)
+        return gone
 
     @again
     def _begin_purge(self, queue: str) -> Portion:

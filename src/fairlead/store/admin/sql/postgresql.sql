@@ -126,6 +126,18 @@ SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type,
   body
 FROM fairlead.dead WHERE queue = %(queue)s AND id > %(after)s ORDER BY id LIMIT %(most)s;
 
+-- dead_of_reason: those whose reason begins so
+SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, conversation, format,
+  body
+FROM fairlead.dead WHERE queue = %(queue)s AND id > %(after)s
+  AND starts_with(reason, %(reason)s)
+ORDER BY id LIMIT %(most)s;
+
+-- dead_counts: how many dead letters have each reason, the most frequent first; of all reasons how many, and how many letters
+SELECT reason, count(*), count(*) OVER (), (sum(count(*)) OVER ())::bigint
+FROM fairlead.dead WHERE queue = %(queue)s AND (%(reason)s::text IS NULL OR starts_with(reason, %(reason)s::text))
+GROUP BY reason ORDER BY 2 DESC, 1 LIMIT %(most)s;
+
 -- dead_by_key: dead letters of a message
 SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, conversation, format,
   body
@@ -133,6 +145,13 @@ FROM fairlead.dead WHERE queue = %(queue)s AND key = %(key)s ORDER BY id;
 
 -- drop_dead: they are dead letters no more
 SELECT * FROM fairlead._run_drop_dead(%(queue)s, %(ids)s::bigint[]);
+
+-- what_goes: how many messages a purge would delete
+SELECT (SELECT count(*) FROM fairlead.groups g JOIN fairlead.messages m ON m.group_id = g.id
+        WHERE g.queue = %(queue)s AND g.state <> 2 AND m.conversation IS NULL
+          AND (%(name)s::text IS NULL OR g.name = %(name)s::text) AND (%(tenant)s::text IS NULL OR g.tenant = %(tenant)s::text))
+     + (SELECT count(*) FROM fairlead.delayed WHERE queue = %(queue)s AND conversation IS NULL
+          AND (%(name)s::text IS NULL OR group_name = %(name)s::text) AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s::text));
 
 -- purge_delayed: the next messages that were to arrive later are gone, but for those of conversations
 SELECT * FROM fairlead._run_purge_delayed(%(queue)s, %(name)s, %(tenant)s, %(until)s, %(most)s, %(reason)s, %(now)s);

@@ -144,6 +144,18 @@ SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type,
   body
 FROM fairlead_dead WHERE queue = :queue AND id > :after ORDER BY id LIMIT :most;
 
+-- dead_of_reason: those whose reason begins so
+SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, conversation, format,
+  body
+FROM fairlead_dead WHERE queue = :queue AND id > :after
+  AND substr(reason, 1, length(:reason)) = :reason
+ORDER BY id LIMIT :most;
+
+-- dead_counts: how many dead letters have each reason, the most frequent first; of all reasons how many, and how many letters
+SELECT reason, count(*), count(*) OVER (), sum(count(*)) OVER ()
+FROM fairlead_dead WHERE queue = :queue AND (:reason IS NULL OR substr(reason, 1, length(:reason)) = :reason)
+GROUP BY reason ORDER BY 2 DESC, 1 LIMIT :most;
+
 -- dead_by_key: dead letters of a message
 SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, conversation, format,
   body
@@ -152,6 +164,13 @@ FROM fairlead_dead WHERE queue = :queue AND key = :key ORDER BY id;
 -- drop_dead: they are dead letters no more
 DELETE FROM fairlead_dead WHERE queue = :queue AND id IN (SELECT value FROM json_each(:ids))
 RETURNING id;
+
+-- what_goes: how many messages a purge would delete
+SELECT (SELECT count(*) FROM fairlead_groups g JOIN fairlead_messages m ON m.group_id = g.id
+        WHERE g.queue = :queue AND g.state <> 2 AND m.conversation IS NULL
+          AND (:name IS NULL OR g.name = :name) AND (:tenant IS NULL OR g.tenant = :tenant))
+     + (SELECT count(*) FROM fairlead_delayed WHERE queue = :queue AND conversation IS NULL
+          AND (:name IS NULL OR group_name = :name) AND (:tenant IS NULL OR tenant = :tenant));
 
 -- purge_delayed: the next messages that were to arrive later are gone, but for those of conversations
 DELETE FROM fairlead_delayed WHERE id IN (
