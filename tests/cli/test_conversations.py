@@ -85,7 +85,8 @@ def test_a_dialog_of_which_nobody_heard_has_no_target(shop: Shell) -> None:
 
 def test_dialogs_are_listed_by_service_and_by_page(shop: Shell) -> None:
     names = [begun(shop).dialog for _ in range(3)][::-1]
-    rows = shop.rows("conversations", "--service", "Shop", "--most", "2")
+    cut = "only the latest 2 are shown"
+    rows = shop.rows("conversations", "--service", "Shop", "--most", "2", said=cut)
     assert [row["dialog"] for row in rows] == names[:2]
     rows = shop.rows("conversations", "--before", names[1])
     assert [row["dialog"] for row in rows] == names[2:]

@@ -13,9 +13,10 @@ from fairlead.balance.objects import on_one_line, shown
 from fairlead.cli.once import Once
 from fairlead.cli.options import whole
 from fairlead.cli.output import acted
+from fairlead.cli.store import tenants
 from fairlead.cli.store.asking import is_wanted
 from fairlead.cli.store.options import PANEL, AsJson, Most, QueueName, Url, opened
-from fairlead.cli.store.printing import print_json, print_rows, when
+from fairlead.cli.store.printing import print_json, print_rows, say_if_cut, when
 from fairlead.errors import UserError
 from fairlead.text import length, plural
 
@@ -59,12 +60,14 @@ def conversations(
     ends are not shown: `fairlead conversation DIALOG --ids` does.
     """
     with opened(store) as found:
-        dialogs = found.conversations(service, most, before)
+        every = found.conversations(service, most + 1, before)
+    dialogs = every[:most]
     if as_json:
         print_json(_plain(each) for each in dialogs)
     else:
         now = time.time()
         print_rows([row for each in dialogs for row in _rows(each, now)], right=("waits", "raised"))
+    say_if_cut(len(every) == len(dialogs), "latest", most)
 
 
 @command()
@@ -128,6 +131,10 @@ def conversation(
         print_json([_with_waits(shown, waits, names)])
     else:
         _show(shown, waits, names)
+    for each in (shown.initiator, shown.target):
+        if each is not None and each.side in waits:
+            first = len(waits[each.side].messages)
+            say_if_cut(first < most or each.waiting <= first, "first", most)
 
 
 @command()
@@ -166,10 +173,12 @@ def switch(
     Example: `fairlead switch orders off --tenant acme --reason "it floods us"`
     """
     with opened(store) as found:
+        unknown = tenants.unknown(found, queue, tenant)
         changed = found.switch(queue, on=to == "on", reason=reason or "", tenant=tenant)
     acted()
     what = queue if tenant is None else f"tenant {tenant} of {queue}"
     print(on_one_line(f"{what}: {to}" if changed else f"{what}: was {to} already"))
+    tenants.say(unknown)
 
 
 def _check(

@@ -14,8 +14,9 @@ from typing import Any, Final
 from fairlead.balance.objects import shown
 from fairlead.cli import stopping
 from fairlead.cli.output import UnwrittenError, acted, closed
-from fairlead.cli.store.printing import as_text, message_row, print_bodies, print_json
+from fairlead.cli.store.printing import as_text, message_row, print_bodies, print_json, say_if_cut
 from fairlead.errors import MessageError, UserError
+from fairlead.store.arguments import MAX_TAKEN
 from fairlead.store.leasing import StoreWork
 from fairlead.store.message import Message
 from fairlead.store.store import Store
@@ -86,13 +87,15 @@ def take(
 def peek(store: Store, queue: str, group: str | None, most: int, *, as_json: bool) -> None:
     """Print the first messages of a group; nobody takes them."""
     _check_output()
-    found = store.peek(queue, group, most)
+    every = store.peek(queue, group, min(most + 1, MAX_TAKEN))
+    found = every[:most]
     if group is not None and not found:
         raise UserError(f"peek {queue}: found no group {group!r}, allowed: one that lives")
     if as_json:
         print_json(map(message_row, found))
     else:
         print_bodies(found, as_json=False)
+    say_if_cut(len(every) == len(found), "first", most)
 
 
 def _give(work: StoreWork, command: str) -> int:
