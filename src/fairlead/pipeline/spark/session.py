@@ -15,20 +15,24 @@ import socket
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
+import pyspark
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from fairlead.errors import EnvironmentProblem, UserError
 from fairlead.extras import need
-from fairlead.pipeline.spark.java import java_home
+from fairlead.pipeline.spark.class_archive import ClassArchive, has_own
+from fairlead.pipeline.spark.java import Java, cache_folder
+from fairlead.pipeline.spark.java import java as java_for_spark
 from fairlead.pipeline.spark.log import SPARK_LOG
 
 Setting: TypeAlias = str | int | float | bool
@@ -85,6 +89,17 @@ def spark_session(master: str | None = None, **config: Setting) -> SparkSession:
         UserError: The running session or Spark itself does not allow what was asked for.
         EnvironmentProblem: Java, an extra or the server is missing.
     """
+    return session(master, config)
+
+
+def session(
+    master: str | None, config: Mapping[str, Setting], *, small: bool = False
+) -> SparkSession:
+    """Return a session as `spark_session` does.
+
+    `small`: whether it is for little work, for which a Java on this machine compiles less: what it
+    spends on compiling well is earned with some hundred thousand rows.
+    """
     if master is not None and not MASTER.fullmatch(master):
         raise UserError(
             f"Spark master {master!r} is not known; use local, local[4], local[*], "
@@ -103,15 +118,28 @@ def spark_session(master: str | None = None, **config: Setting) -> SparkSession:
         _await_server(master)
         return _started({"spark.remote": master, **QUERY, **config})
     _await_master(master)
-    environment = {"JAVA_HOME": str(java_home()), "SPARK_SUBMIT_OPTS": _submit_options()}
+    java, home = java_for_spark()
     settings: dict[str, Setting] = {key: master, "spark.ui.showConsoleProgress": False, **QUERY}
+    environment = {"JAVA_HOME": str(home)}
+    archive = None
     if master.startswith("local"):
         environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
         settings |= _local_settings(master)
+        if key == "spark.master" and SparkContext._gateway is None:  # noqa: SLF001 - no Java runs
+            archive = _archive_of(java, config)
+    options = archive.options() if archive else []
+    if small and master.startswith("local"):
+        options.append("-XX:TieredStopAtLevel=1")
+    environment["SPARK_SUBMIT_OPTS"] = _submit_options(options)
     with _environment(environment), warnings.catch_warnings():
         # PySpark's own Connect server takes all settings, then its client offers them once more.
         warnings.filterwarnings("ignore", "Failed to set spark", UserWarning)
-        return _started({**settings, **config})
+        spark = _started({**settings, **config})
+    if archive is not None:
+        context: Any = spark.sparkContext
+        class_path = context._jvm.java.lang.System.getProperty("java.class.path")  # noqa: SLF001
+        archive.started(context._gateway.proc.pid, class_path)  # noqa: SLF001
+    return spark
 
 
 @contextmanager
@@ -279,11 +307,20 @@ def _local_settings(master: str) -> dict[str, Setting]:
     }
 
 
-def _submit_options() -> str:
+def _archive_of(java: Java, config: Mapping[str, Setting]) -> ClassArchive | None:
+    """Return the archive of classes for a session on this machine; None: it gets none."""
+    given = os.environ.get("SPARK_SUBMIT_OPTS", ""), config.get("spark.driver.extraJavaOptions", "")
+    folder = cache_folder("classes")
+    if folder is None or has_own(" ".join(map(str, given))):
+        return None
+    return ClassArchive(folder, java.executable, java.answer, Path(pyspark.__file__).parent)
+
+
+def _submit_options(options: Sequence[str]) -> str:
     """Return Java options for the driver that a cluster's own, in its configuration, come after."""
     logs = Path(__file__).with_name("log4j2.properties").as_uri()
     given = os.environ.get("SPARK_SUBMIT_OPTS", "")
-    own = (f"-Dlog4j2.configurationFile={logs}", f"-Dfairlead.log={SPARK_LOG.begin()}")
+    own = (f"-Dlog4j2.configurationFile={logs}", f"-Dfairlead.log={SPARK_LOG.begin()}", *options)
     return f"{shlex.join(own)} {given}".rstrip()
 
 
