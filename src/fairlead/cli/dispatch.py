@@ -169,7 +169,7 @@ def _on_spark(
     from fairlead.pipeline.intake.read import reading
 
     with reading():
-        spark = started(master, stages, small=table.is_small)
+        spark = started(master, stages, small=table.is_small, page=command is not None)
         delivery.begin(spark)
         happened = changes_anywhere(spark, changes, plan.changes)
         from fairlead.pipeline import dispatch as pipeline

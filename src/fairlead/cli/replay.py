@@ -175,7 +175,7 @@ def _on_spark(
     from fairlead.replay.scale import Scale
 
     with reading():
-        spark = started(master, stages, small=table.is_small)
+        spark = started(master, stages, small=table.is_small, page=command is not None)
         delivery.begin(spark)
         asked = asked_of(spark)
         return pipeline.run(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from threading import Thread
+from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.stopping import handler_kept
 
@@ -12,12 +16,21 @@ if TYPE_CHECKING:
     from fairlead.cli.progress import Stages
 
 
-def started(master: str | None, stages: Stages, *, small: bool = False) -> SparkSession:
+LATER: Final = ("fairlead.pipeline.dispatch", "pyspark.testing.utils")
+"""What is needed as soon as Java has started; PySpark asks the last one what is installed."""
+PAGE: Final = ("altair",)
+"""What a report is drawn with."""
+
+
+def started(
+    master: str | None, stages: Stages, *, small: bool = False, page: bool = False
+) -> SparkSession:
     """The session that is running, or one that is started as a stage of the command.
 
-    `small`: whether it is for little work.
+    `small`: whether it is for little work. `page`: whether a report follows.
     """
     with stages("start Spark"), handler_kept():
+        _load((*LATER, *PAGE) if page else LATER)
         from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 
         from fairlead.pipeline.spark.session import session
@@ -25,6 +38,17 @@ def started(master: str | None, stages: Stages, *, small: bool = False) -> Spark
         for each in (AccumulatorTCPServer, AccumulatorUnixServer):
             each.handle_error = _quietly  # type: ignore[assignment]  # mypy counts `self` twice
         return session(master, {}, small=small)
+
+
+def _load(modules: Sequence[str]) -> None:
+    """Load modules while Java starts, for which this process would only wait."""
+
+    def load() -> None:
+        for each in modules:
+            with suppress(Exception):  # who needs it meets the same, and says it
+                import_module(each)
+
+    Thread(target=load, name="fairlead-load", daemon=True).start()
 
 
 def _quietly(*_: object) -> None:

@@ -70,9 +70,10 @@ class MessagesTable(NamedTuple):
         if place is None or not place.exists():
             return False
         sizes = {each: each.stat().st_size for each in files_in(place, self.where)}
-        return sum(
-            size if each.suffix in TEXTS else size * PACKED for each, size in sizes.items()
-        ) <= SMALL
+        return (
+            sum(size if each.suffix in TEXTS else size * PACKED for each, size in sizes.items())
+            <= SMALL
+        )
 
     def refuse(self, added: Sequence[str], check: Callable[[Sequence[str]], None]) -> None:
         """Refuse before Spark is started what options and files alone can tell. Raises UserError.
