@@ -281,7 +281,8 @@ def journal(
         str | None, typer.Option("--id", metavar="ID", help="Of this message only.")
     ] = None,
     kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="Of this kind only, such as `rejected`.")
+        list[str] | None,
+        typer.Option(metavar="KIND", help="Of this kind only, such as `rejected`; repeatable."),
     ] = None,
     short: Annotated[
         bool, typer.Option("--short", help="Without what an event does not have.")
@@ -304,7 +305,7 @@ def journal(
             decisions=decisions,
             changes=changes,
             file=file,
-            wanted=shown.Wanted(last, group, id, kind, short),
+            wanted=shown.Wanted(last, group, id, tuple(kind or ()), short),
         )
 
 

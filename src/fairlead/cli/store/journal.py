@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from fairlead.balance.cluster import Cluster
@@ -30,7 +31,7 @@ class Wanted(NamedTuple):
     last: int | None = None
     group: str | None = None
     id: str | None = None
-    kind: str | None = None
+    kind: Sequence[str] = ()
     short: bool = False
 
 
@@ -59,24 +60,24 @@ def journal(
     if queue is not None:
         store.check_queue(queue)
     cursor, start = _from(since)
-    found = store.journal(cursor, start=start)
+    events = partial(store.journal, cursor, start=start)
     if messages and queue is not None:
-        _messages(found, queue)
+        _messages(events(queue=queue), queue)
     elif decisions and cluster is not None:
-        print_json(decisions_in(found, cluster))
+        print_json(decisions_in(events(kind=("decided", "taken", "accepted")), cluster))
     elif changes and cluster is not None:
-        print_json(changes_in(found, cluster))
+        print_json(changes_in(events(cluster=cluster, kind="changed"), cluster))
     elif file and cluster is not None:
         need("tables", "journal --file")
         listed = Cluster.from_dict(store.pool(cluster).file, default_name=cluster)
-        print(as_toml(with_added(found, listed)), end="")
+        print(as_toml(with_added(events(cluster=cluster, kind="changed"), listed)), end="")
     else:
         which = Which(
             queue=queue,
             cluster=cluster,
             group=wanted.group,
             id=wanted.id,
-            kind=wanted.kind,
+            kind=wanted.kind or None,
             start=start,
         )
         if wanted.last is None:
@@ -126,9 +127,9 @@ def _events(found: Iterable[Event], wanted: Wanted) -> None:
     names = {"message": wanted.id, "group": wanted.group}
     asked = [f"{what} {repr_of(name)}" for what, name in names.items() if name is not None]
     if asked and not count:
-        kind = f"{wanted.kind} " if wanted.kind else ""
+        kind = f"{' or '.join(wanted.kind)} " if wanted.kind else ""
         print(f"found no {kind}event of {' in '.join(asked)}", file=sys.stderr)
-    if wanted.id is not None and wanted.group is None and wanted.kind is None:
+    if wanted.id is not None and wanted.group is None and not wanted.kind:
         for group in groups:
             told = (
                 f"{command_line(['fairlead', 'journal', '--group', group])} tells when it was taken"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypedDict
 
 from fairlead.balance.objects import repr_of
@@ -89,7 +89,8 @@ class Which(TypedDict, total=False):
     cluster: str | None
     group: str | None
     id: str | None
-    kind: str | None
+    kind: str | Sequence[str] | None
+    """Several: events of any of them."""
     start: Time | None
     """Those from this time on: seconds since 1970, or a timestamp."""
 
@@ -102,6 +103,7 @@ class Wanted(NamedTuple):
     group: str | None = None
     id: str | None = None
     kind: str | None = None
+    """With a comma between several."""
     start: int | None = None
     """Microseconds."""
 
@@ -113,11 +115,23 @@ def these(which: Which) -> Wanted:
     """What a caller wants. Raises MessageError."""
     check_keys("journal", which, Wanted._fields)
     start = which.get("start")
-    named = {key: name(key, found) for key, found in which.items() if key != "start"}
-    kind = named.get("kind")
-    if kind is not None and kind not in KINDS:
-        raise MessageError(f"kind: found {kind!r}, allowed: {', '.join(sorted(KINDS))}")
-    return Wanted(**named, start=None if start is None else moment(start, "start", MessageError))
+    named = {key: name(key, found) for key, found in which.items() if key not in {"start", "kind"}}
+    return Wanted(
+        **named,
+        kind=_kinds(which.get("kind")),
+        start=None if start is None else moment(start, "start", MessageError),
+    )
+
+
+def _kinds(said: object) -> str | None:
+    if said is None:
+        return None
+    every: Sequence[Any] = said if isinstance(said, list | tuple) else [said]
+    for each in every:
+        if each not in KINDS:
+            allowed = ", ".join(sorted(KINDS))
+            raise MessageError(f"kind: found {repr_of(each)}, allowed: {allowed}")
+    return ",".join(every)
 
 
 CURSOR: Final = re.compile(r"(?:(\d{1,9})\.)?(\d{1,20})-(\d{1,19})")

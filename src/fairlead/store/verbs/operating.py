@@ -306,9 +306,9 @@ class StoreOperations(StorePurging):
     def journal(self, since: str | None = None, **wanted: Unpack[Which]) -> Iterator[Event]:
         """The events after a cursor, in their order; None: from the first that is kept.
 
-        `queue`, `cluster`, `group`, `id`, `kind`: only those of this one. `start`: only those from
-        this time on, in seconds. Those that come while they are read are left for the next time.
-        Raises PrunedError where some of them are kept no more, and MessageError.
+        `queue`, `cluster`, `group`, `id`, `kind` (or several): only those of this one. `start`:
+        only those from this time on, in seconds. Those that come while they are read are left for
+        the next time. Raises PrunedError where some of them are kept no more, and MessageError.
         """
         with self._connection() as database:
             yield from events(database, since, these(wanted))

@@ -23,7 +23,7 @@ FROM fairlead.journal
 WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s) AND id + 0 >= %(first)s AND id + 0 < %(until)s
   AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(cluster)s::text IS NULL OR cluster = %(cluster)s)
   AND (%(group)s::text IS NULL OR group_name = %(group)s) AND (%(id)s::text IS NULL OR key = %(id)s)
-  AND (%(kind)s::text IS NULL OR kind = %(kind)s) AND (%(start)s::bigint IS NULL OR time >= %(start)s)
+  AND (%(kind)s::text IS NULL OR kind = ANY (string_to_array(%(kind)s, ','))) AND (%(start)s::bigint IS NULL OR time >= %(start)s)
   AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
     ELSE pg_snapshot_xmin(pg_current_snapshot()) END
 ORDER BY journal.transaction, journal.id LIMIT %(most)s;
@@ -33,7 +33,7 @@ SELECT transaction::text::bigint, id FROM fairlead.journal
 WHERE id + 0 >= %(first)s AND id + 0 < %(until)s
   AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(cluster)s::text IS NULL OR cluster = %(cluster)s)
   AND (%(group)s::text IS NULL OR group_name = %(group)s) AND (%(id)s::text IS NULL OR key = %(id)s)
-  AND (%(kind)s::text IS NULL OR kind = %(kind)s) AND (%(start)s::bigint IS NULL OR time >= %(start)s)
+  AND (%(kind)s::text IS NULL OR kind = ANY (string_to_array(%(kind)s, ','))) AND (%(start)s::bigint IS NULL OR time >= %(start)s)
   AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
   ELSE pg_snapshot_xmin(pg_current_snapshot()) END
 ORDER BY journal.transaction DESC, journal.id DESC LIMIT 1 OFFSET %(back)s;

@@ -35,14 +35,14 @@ SELECT id, 0, time, kind, queue, group_name, key, tenant, priority, cost, type, 
 FROM fairlead_journal WHERE id > :after AND id >= :first AND id < :until
   AND (:queue IS NULL OR queue = :queue) AND (:cluster IS NULL OR cluster = :cluster)
   AND (:group IS NULL OR group_name = :group) AND (:id IS NULL OR key = :id)
-  AND (:kind IS NULL OR kind = :kind) AND (:start IS NULL OR time >= :start)
+  AND (:kind IS NULL OR instr(',' || :kind || ',', ',' || kind || ',') > 0) AND (:start IS NULL OR time >= :start)
 ORDER BY id LIMIT :most;
 
 -- latest: the latest event that can be read now, or one before it
 SELECT 0, id FROM fairlead_journal WHERE id >= :first AND id < :until
   AND (:queue IS NULL OR queue = :queue) AND (:cluster IS NULL OR cluster = :cluster)
   AND (:group IS NULL OR group_name = :group) AND (:id IS NULL OR key = :id)
-  AND (:kind IS NULL OR kind = :kind) AND (:start IS NULL OR time >= :start)
+  AND (:kind IS NULL OR instr(',' || :kind || ',', ',' || kind || ',') > 0) AND (:start IS NULL OR time >= :start)
 ORDER BY id DESC LIMIT 1 OFFSET :back;
 
 -- epochs: the events with which the epochs of the journal begin, but for the first one
