@@ -29,7 +29,7 @@ SECONDS: Final = 60
 """For Java to say whether it accepts an archive, or to write its own classes into one."""
 OWN_OPTIONS: Final = ("-Xshare", "SharedArchiveFile", "ArchiveClassesAtExit")
 """Whoever says one of these has an archive of his own."""
-QUIET: Final = ("-Xlog:disable", "-Xlog:all=error:stderr")
+QUIET: Final = ("-Xlog:disable",)
 """Java would print on the terminal that it could not use an archive, or write one."""
 CLASS_PATH: Final = (
     *("SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_HOME", "SPARK_PREPEND_CLASSES"),
