@@ -164,7 +164,7 @@ def dispatch(
     long as somebody has the DataFrame that is returned; without it this is found anew. Raises
     MessageError, ConfigError, ChangeError.
     """
-    with reading(), compiled_methods(messages.sparkSession):
+    with reading(), compiled_methods(messages):
         ready = prepare(messages, clusters, changes, Options(trust_ids=trust_ids))
     if ready.survey.rejected:
         log.warning(left_out(ready.rows, "rejected(messages, clusters, ...) returns"))
@@ -213,7 +213,7 @@ def rejected(
     messages = messages_of(messages, [plan], "messages")
     columns = checked(messages, "messages")
     rows = validate(messages, plan)
-    with reading(), compiled_methods(messages.sparkSession):
+    with reading(), compiled_methods(messages):
         return rejected_rows(rows if trust_ids else unique(rows)[0], columns)
 
 

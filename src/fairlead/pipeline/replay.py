@@ -229,7 +229,7 @@ def replay(messages: DataFrame, plans: Mapping[str, Plan], *, journal: bool = Fa
     check_replayed(own_columns(messages), "messages", plans.values())
     if "scenario" in (each.lower() for each in messages.columns):
         raise MessageError("messages: column 'scenario' is what a replay adds; rename it")
-    with reading(), compiled_methods(messages.sparkSession):
+    with reading(), compiled_methods(messages):
         found = prepare(messages, plans)
     if found.gathered.rejected:
         log.warning(left_out(found.rows, "prepare(messages, plans).rejected() has"))

@@ -26,7 +26,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.errors import EnvironmentProblem, UserError
 from fairlead.extras import need
@@ -143,9 +143,10 @@ def session(
 
 
 @contextmanager
-def compiled_methods(spark: SparkSession) -> Iterator[None]:
+def compiled_methods(messages: DataFrame) -> Iterator[None]:
     """Have all compiled that is generated in this block, also in a session that is not ours."""
-    if spark.conf.get(METHOD_LIMIT) != WITHOUT_LIMIT:  # ours, or as its user wants it
+    spark = getattr(messages, "sparkSession", None)  # what is no DataFrame is refused later
+    if spark is None or spark.conf.get(METHOD_LIMIT) != WITHOUT_LIMIT:  # ours, or its user's wish
         yield
         return
     spark.conf.set(METHOD_LIMIT, str(LONGEST_METHOD))

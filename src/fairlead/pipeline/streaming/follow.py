@@ -165,7 +165,7 @@ class _Work:
             if self.stopping.is_set():
                 raise _Stopping
             try:
-                with reading(), compiled_methods(rows.sparkSession):
+                with reading(), compiled_methods(rows):
                     self._decide(rows, batch)
             except Exception as error:
                 self.error = error
