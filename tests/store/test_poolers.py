@@ -28,6 +28,8 @@ class Pooler:
         self._place = parse_qs(parts.query)["host"][0] + "/.s.PGSQL.5432"
         self._by_transaction = by_transaction
         self._free: list[socket.socket] = []
+        self._sessions: list[socket.socket] = []
+        """All of the server."""
         self._greeting = b""
         self._start = b""
         self._lock = threading.Lock()
@@ -38,6 +40,9 @@ class Pooler:
 
     def close(self) -> None:
         self._listening.close()
+        with self._lock:
+            for each in self._sessions:
+                each.close()
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -50,6 +55,8 @@ class Pooler:
             if self._free:
                 return self._free.pop()
         server = socket.socket(socket.AF_UNIX)
+        with self._lock:
+            self._sessions.append(server)
         server.connect(self._place)
         server.sendall(self._start)
         greeting, kind = b"", b""
