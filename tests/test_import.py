@@ -9,6 +9,7 @@ import pytest
 
 from fairlead import Store
 
+POLICIES = "fairlead.balance.policies."
 HEAVY = {
     "altair",
     "jinja2",
@@ -25,11 +26,16 @@ HEAVY = {
 }
 
 
-def loaded(code: str) -> set[str]:
-    """The top-level packages in memory after some code, in a process of its own."""
+def modules(code: str) -> set[str]:
+    """The modules in memory after some code, in a process of its own."""
     script = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    return {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def loaded(code: str) -> set[str]:
+    """The top-level packages among them."""
+    return {name.partition(".")[0] for name in modules(code)}
 
 
 def test_import_loads_nothing_heavy() -> None:
@@ -76,6 +82,21 @@ def test_a_command_about_queues_loads_no_library_of_tables(
         store.send("orders", "x")
     code = f"from fairlead.cli.app import run\nassert run({line.split()}) == 0"
     assert loaded(code) & HEAVY <= {"msgspec", "typer"}
+
+
+@pytest.mark.parametrize(("policy", "own"), [("msmq", {"msmq"}), ("weighted", set())])
+def test_a_command_loads_the_policy_that_is_named_and_nothing_that_reads_schemas(
+    policy: str, own: set[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(f'policy = "{policy}"\n[[destination]]\nname = "a"\nweight = 1\n')
+    code = f"from fairlead.cli.app import run\nassert run(['check', {str(file)!r}]) == 0"
+    found = modules(code)
+    documented = {"msmq", "ibm_mq", "smartsockets", "nanomsg", "priority_failover"}
+    there = {name.rpartition(".")[2] for name in found if name.startswith(POLICIES)}
+    assert there & documented == own
+    unwanted = {"pydantic", "importlib.metadata", *HEAVY} - {"msgspec", "rich", "typer"}
+    assert not found & unwanted
 
 
 def test_every_public_name_is_there() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from functools import cache
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
@@ -17,11 +18,6 @@ from fairlead.balance.policy import Policy, Tables
 from fairlead.balance.refusal import read, text_for_number
 from fairlead.balance.state import AnyState, start
 from fairlead.errors import ConfigError
-
-KEYS: Final = tuple(
-    dict.fromkeys(key for each in POLICIES.values() for key in each.tables.__struct_fields__)
-)
-"""What stands in a cluster's file, under one policy or another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +142,21 @@ def _policy(plain: Mapping[str, Any]) -> Policy:
     return POLICIES[policy]
 
 
+@cache
+def keys() -> Sequence[str]:
+    """What stands in a cluster's file, under one policy or another; loads all policies."""
+    every = (key for each in POLICIES.values() for key in each.tables.__struct_fields__)
+    return tuple(dict.fromkeys(every))
+
+
 def _no_policy(plain: Mapping[str, Any]) -> None:
     """Refuse a key that no policy knows: it may be the misspelt `policy`."""
-    unknown = [str(key) for key in plain if key not in KEYS]
+    unknown = [str(key) for key in plain if key not in keys()]
     unknown.sort(key=lambda key: not hint(key, ["policy"]))
     if unknown:
+        first, close = unknown[0], hint(unknown[0], keys())
         raise ConfigError(
-            f"{unknown[0]}: found an unknown key, allowed: {listed(KEYS)}{hint(unknown[0], KEYS)}",
-            unknown[:1],
+            f"{first}: found an unknown key, allowed: {listed(keys())}{close}", unknown[:1]
         )
 
 

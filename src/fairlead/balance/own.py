@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fairlead.balance.elimination import Elimination
 from fairlead.balance.rules.integers import Indexes
 from fairlead.balance.rules.own_rule import Careful, OwnRule
 from fairlead.errors import ConfigError, RuleError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ELIMINATIONS: Final = "fairlead.eliminations"
 CHOICES: Final = "fairlead.choices"
@@ -143,6 +145,8 @@ def load(group: str, name: str, kind: type[T]) -> T | None:
 
 @cache
 def _points(group: str) -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # where nobody brings anything, it is not needed
+
     found: dict[str, EntryPoint] = {}
     for point in entry_points(group=group):
         known = found.setdefault(point.name, point)

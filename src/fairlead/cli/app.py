@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from fairlead.cli.faults import guarded
+from fairlead.cli.once import Group
 
 SUBJECTS: Final = {
     "commands.runs": ("dispatch", "replay"),
@@ -54,6 +55,7 @@ def commands(subjects: Iterable[str] = tuple(SUBJECTS)) -> Any:  # noqa: ANN401 
     """The commands that these modules declare, put together once."""
     app = typer.Typer(
         name="fairlead",
+        cls=Group,
         no_args_is_help=True,
         rich_markup_mode="markdown",
         pretty_exceptions_enable=False,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import typer
-from typer.core import TyperArgument, TyperCommand, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from fairlead.balance.objects import shown
 from fairlead.errors import UserError
@@ -20,8 +21,49 @@ NEAR: Final = 0.75
 """How much alike two words are of which one is the other one misspelt."""
 SHORTEST: Final = 3
 """Letters of a beginning that is enough to know a word."""
+PLAIN: Final = (str, list[str], bool)
+ANY_NUMBER: Final = -1
+"""Of the values of an argument."""
 TEXT: Final = "TEXT"
 """The metavar of options whose value may be empty."""
+
+
+class Plain(NamedTuple):
+    """What makes a value of what was given: the option's own parser, or nothing for a text.
+
+    Typer's would load Pydantic for it, which takes longer than many a command.
+    """
+
+    parser: Callable[[Any], Any] | None
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:  # noqa: ANN401 - Typer's
+        """The value, or a list where an option may be given several times."""
+        del ctx
+        read = self.parser or _itself
+        if param.multiple or param.nargs == ANY_NUMBER:
+            return [read(each) for each in value or ()]
+        return None if value is None else read(value)
+
+
+def _plain(param: Any) -> Any:  # noqa: ANN401 - Typer hides it
+    """An argument or option that is read without Pydantic, if all it takes is texts or a flag."""
+    asked = getattr(param, "type_descriptor", None)
+    parser = asked and asked.parameter_info.parser
+    if asked and (parser or asked.annotation in PLAIN):
+        param._runtime_param = Plain(parser)  # noqa: SLF001 - where Typer would put its own
+    return param
+
+
+def _itself(value: object) -> object:
+    return value
+
+
+class Group(TyperGroup):
+    """Commands under one name."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - Typer hides it
+        """Typer's."""
+        return [*map(_plain, super().get_params(ctx))]
 
 
 class Once(TyperCommand):
@@ -29,6 +71,10 @@ class Once(TyperCommand):
 
     An option's value is not empty, and what begins as a negative number does is an argument.
     """
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - Typer hides it
+        """Typer's."""
+        return [*map(_plain, super().get_params(ctx))]
 
     def make_parser(self, ctx: Any) -> Any:  # noqa: ANN401 - Typer hides it
         """Typer's, which takes every `-5` for an option."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from fairlead.balance.cluster import KEYS, Cluster
+from fairlead.balance.cluster import Cluster, keys
 from fairlead.balance.objects import hint, listed, shown
 from fairlead.config.paths import path_of
 from fairlead.config.toml import file_and_line, parsed
@@ -16,8 +16,6 @@ from fairlead.errors import ConfigError
 
 SEVERAL: Final = "cluster"
 ENDING: Final = ".toml"
-HEADER: Final = re.compile(rf"(\[\[?)({'|'.join(KEYS)})(?=\])")
-"""Of a table of a cluster, in an error line."""
 
 
 def load_clusters(path: str | Path) -> list[Cluster]:
@@ -101,6 +99,11 @@ def _cluster(
         return Cluster.from_dict(plain, default_name=name)
     except ConfigError as error:
         where = file_and_line(path, text, [*at, *error.place] if error.place else [])
-        reason = HEADER.sub(rf"\g<1>{SEVERAL}.\g<2>", str(error)) if at else str(error)
+        reason = _of_several(str(error)) if at else str(error)
         which = f"cluster {name!r}: " if at else ""
         raise ConfigError(f"{where}: {which}{reason}") from None
+
+
+def _of_several(line: str) -> str:
+    """An error line, with the headers of tables as they are in a file of several clusters."""
+    return re.sub(rf"(\[\[?)({'|'.join(keys())})(?=\])", rf"\g<1>{SEVERAL}.\g<2>", line)

@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Final
 
 from fairlead.balance.policies.composed import PRESETS
-from fairlead.balance.policies.ibm_mq import IBM_MQ
-from fairlead.balance.policies.msmq import MSMQ
-from fairlead.balance.policies.nanomsg import NANOMSG
-from fairlead.balance.policies.priority_failover import PRIORITY_FAILOVER
-from fairlead.balance.policies.smartsockets import SMARTSOCKETS
 from fairlead.balance.policy import Policy
 
-POLICIES: Final[dict[str, Policy]] = {
-    policy.name: policy
-    for policy in (MSMQ, IBM_MQ, SMARTSOCKETS, NANOMSG, *PRESETS, PRIORITY_FAILOVER)
+MODULES: Final = {
+    "msmq": "msmq.MSMQ",
+    "ibm-mq": "ibm_mq.IBM_MQ",
+    "smartsockets": "smartsockets.SMARTSOCKETS",
+    "nanomsg": "nanomsg.NANOMSG",
+    **{each.name: "" for each in PRESETS},
+    "priority-failover": "priority_failover.PRIORITY_FAILOVER",
 }
+"""Name → where it is; "": among the presets."""
+
+
+class _Policies(Mapping[str, Policy]):
+    """The policies by name; the module of one is loaded when that is asked for."""
+
+    def __init__(self) -> None:
+        self._loaded = {each.name: each for each in PRESETS}
+
+    def __getitem__(self, name: str) -> Policy:
+        if name not in self._loaded:
+            module, attribute = MODULES[name].split(".")
+            self._loaded[name] = getattr(import_module(f"{__name__}.{module}"), attribute)
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in MODULES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(MODULES)
+
+    def __len__(self) -> int:
+        return len(MODULES)
+
+
+POLICIES: Final[Mapping[str, Policy]] = _Policies()

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from fairlead.cli.once import Once
+from fairlead.cli.once import Group, Once
 from fairlead.cli.options import days
 from fairlead.cli.store.options import PANEL, AsJson, Url, opened, url_of
 
 app = typer.Typer()
-upkeep = typer.Typer(no_args_is_help=True, help="Make and keep a store.")
+upkeep = typer.Typer(cls=Group, no_args_is_help=True, help="Make and keep a store.")
 app.add_typer(upkeep, name="store", rich_help_panel=PANEL)
 command = partial(upkeep.command, cls=Once)
 

@@ -9,13 +9,14 @@ from typing import Annotated, Final
 
 import typer
 
-from fairlead.cli.once import Once
+from fairlead.cli.once import Group, Once
 from fairlead.cli.options import place
 from fairlead.cli.output import acted
 from fairlead.errors import UserError
 
 app = typer.Typer()
 users = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     help="Names and passwords of programs that connect over AMQP, in a file that holds hashes.",
 )

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from fairlead.balance.objects import shown
 from fairlead.cli.arguments import pairs
-from fairlead.cli.once import Once, is_near
+from fairlead.cli.once import Group, Once, is_near
 from fairlead.cli.options import place, whole
 from fairlead.cli.output import acted
 from fairlead.cli.store.options import PANEL, AsJson, Url, opened
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from fairlead.store.store import Store
 
 
-class OrList(TyperGroup):
+class OrList(Group):
     """A group whose first word may be missing: then it is `list`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer hides it
