@@ -126,9 +126,12 @@ def view(spark: SparkSession, folder: Path) -> Iterator[str]:
     folder.mkdir(parents=True, exist_ok=True)
     name = f"view{abs(hash(str(folder)))}"
     key = f"fs.viewfs.mounttable.{name}.link./data"
-    spark.conf.set(key, folder.as_uri())
+    sessions = spark, SparkSession.active()  # a test before may have begun one of its own
+    for each in sessions:
+        each.conf.set(key, folder.as_uri())
     yield f"viewfs://{name}/data"
-    spark.conf.unset(key)
+    for each in sessions:
+        each.conf.unset(key)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import gc
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,15 @@ from fairlead.sockets import Device, Pull, Push, Rep, Req
 from fairlead.sockets.base import Socket
 
 from .waiting import until, until_up
+
+
+@pytest.fixture(autouse=True)
+def _only_what_is_new() -> Iterator[None]:
+    """What hundreds of tests have left is not looked through at each collection."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def files() -> int:
