@@ -30,13 +30,14 @@ def started(
     `small`: whether it is for little work. `page`: whether a report follows.
     """
     with stages("start Spark"), handler_kept():
-        _load((*LATER, *PAGE) if page else LATER)
         from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 
         from fairlead.pipeline.spark.session import session
 
         for each in (AccumulatorTCPServer, AccumulatorUnixServer):
             each.handle_error = _quietly  # type: ignore[assignment]  # mypy counts `self` twice
+        # Not before: two threads in one circle of imports would see a module that is half there.
+        _load((*LATER, *PAGE) if page else LATER)
         return session(master, {}, small=small)
 
 

@@ -14,7 +14,7 @@ import pyspark
 from tests.cli.commands import SECONDS, children, runs
 from tests.ports import free_port
 
-from fairlead.pipeline.spark.java import java_home
+from fairlead.pipeline.spark.java import java_for_spark
 
 DEPLOY = "org.apache.spark.deploy"
 CLUSTER = {"SPARK_LOCAL_IP": "127.0.0.1"}
@@ -67,7 +67,7 @@ def cluster(folder: Path, workers: int = 1) -> Iterator[Standalone]:
 def _process(role: str, more: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     place = ["--host", "127.0.0.1", "--webui-port", "0"]
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), f"{DEPLOY}.{role}"]
-    environment = os.environ | CLUSTER | {"JAVA_HOME": str(java_home())}
+    environment = os.environ | CLUSTER | {"JAVA_HOME": str(java_for_spark()[1])}
     with log.open("w") as out:
         process = subprocess.Popen(
             [*command, *place, *more], env=environment, stdout=out, stderr=out

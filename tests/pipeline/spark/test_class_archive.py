@@ -113,6 +113,16 @@ def test_what_has_another_size_than_it_had_is_not_used(machine: Machine) -> None
     assert machine.used(machine.run()) == "whole"
 
 
+@pytest.mark.parametrize("said", ["", "{", "[]", '{"size": 5}'])
+def test_what_nothing_readable_is_known_of_is_written_anew(machine: Machine, said: str) -> None:
+    machine.run()
+    machine.run()
+    (made,) = machine.folder.glob("*.json")
+    made.write_text(said)
+    assert makes(machine.run())
+    assert machine.used(machine.run()) == "whole"
+
+
 def test_what_another_class_path_makes_java_refuse_goes(machine: Machine) -> None:
     machine.run()
     archive = machine.archive()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.pipeline.spark.java import java_home
+from fairlead.pipeline.spark.java import java_for_spark
 
 SCRIPT = Path(__file__).with_name("own_session_script.py")
 
@@ -21,7 +21,8 @@ def test_workers_on_this_machine_whose_python_has_nothing_run_ours(tmp_path: Pat
     path = f"{bare / 'bin'}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [sys.executable, str(SCRIPT)],
-        env=given | {"PATH": path, "JAVA_HOME": str(java_home()), "SPARK_LOCAL_IP": "127.0.0.1"},
+        env=given
+        | {"PATH": path, "JAVA_HOME": str(java_for_spark()[1]), "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
         timeout=300,

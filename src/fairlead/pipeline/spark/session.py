@@ -31,8 +31,7 @@ from pyspark.sql import DataFrame, SparkSession
 from fairlead.errors import EnvironmentProblem, UserError
 from fairlead.extras import need
 from fairlead.pipeline.spark.class_archive import ClassArchive, has_own
-from fairlead.pipeline.spark.java import Java, cache_folder
-from fairlead.pipeline.spark.java import java as java_for_spark
+from fairlead.pipeline.spark.java import Java, cache_folder, java_for_spark
 from fairlead.pipeline.spark.log import SPARK_LOG
 
 Setting: TypeAlias = str | int | float | bool
