@@ -22,6 +22,7 @@ NEAR: Final = 0.75
 SHORTEST: Final = 3
 """Letters of a beginning that is enough to know a word."""
 PLAIN: Final = (str, list[str], bool)
+"""Types of options that need no parser: a flag is one already when it comes."""
 ANY_NUMBER: Final = -1
 """Of the values of an argument."""
 TEXT: Final = "TEXT"

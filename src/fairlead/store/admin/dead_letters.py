@@ -68,7 +68,7 @@ class Chosen(NamedTuple):
     """Those behind this place."""
 
 
-class Portion(NamedTuple):
+class DeadPortion(NamedTuple):
     """What one transaction did."""
 
     done: int
@@ -103,7 +103,7 @@ def dead_counts(database: Database, queue: Queue, reason: str | None, most: int)
     return DeadCounts(letters, reasons, {row[0]: row[1] for row in rows})
 
 
-def requeue(database: Database, queue: Queue, chosen: Chosen, actor: str) -> Portion:
+def requeue(database: Database, queue: Queue, chosen: Chosen, actor: str) -> DeadPortion:
     """Send dead letters again, to the end of their groups, `STEP` at a time."""
     rows, after = _taken_out(database, queue, chosen)
     if chosen.ids is not None:
@@ -134,10 +134,10 @@ def requeue(database: Database, queue: Queue, chosen: Chosen, actor: str) -> Por
     log.flush()
     if queue.columns.awaited:
         database.run("notify", queue=queue.id)
-    return Portion(len(rows), after)
+    return DeadPortion(len(rows), after)
 
 
-def discard(database: Database, queue: Queue, chosen: Chosen, actor: str) -> Portion:
+def discard(database: Database, queue: Queue, chosen: Chosen, actor: str) -> DeadPortion:
     """Delete dead letters, `STEP` at a time."""
     rows, after = _taken_out(database, queue, chosen)
     log = Log(database, queue.name, queue.moment, actor)
@@ -154,7 +154,7 @@ def discard(database: Database, queue: Queue, chosen: Chosen, actor: str) -> Por
             detail=f"was a dead letter: {reason}",
         )
     log.flush()
-    return Portion(len(rows), after)
+    return DeadPortion(len(rows), after)
 
 
 def _check_open(database: Database, rows: Sequence[Row]) -> None:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError
 from fairlead.store.admin import dead_letters
-from fairlead.store.admin.dead_letters import Chosen, Dead, DeadCounts, Portion
+from fairlead.store.admin.dead_letters import Chosen, Dead, DeadCounts, DeadPortion
 from fairlead.store.arguments import queue_name, whole
 from fairlead.store.context import Context
 from fairlead.store.database.port import Database
@@ -75,7 +75,7 @@ class StoreDeadLetters(ABC):
         queue: str,
         ids: Iterable[str] | None,
         reason: str | None,
-        step: Callable[[Database, Queue, Chosen, str], Portion],
+        step: Callable[[Database, Queue, Chosen, str], DeadPortion],
     ) -> int:
         if isinstance(ids, str):
             raise MessageError(f"ids: found {repr_of(ids)}, allowed: several, or None for all")
@@ -84,7 +84,7 @@ class StoreDeadLetters(ABC):
         wanted = Chosen(None if ids is None else list(ids), _beginning(reason))
 
         @again
-        def one(after: int) -> Portion:
+        def one(after: int) -> DeadPortion:
             with self._writing() as database:
                 database.run("may_operate")
                 found = known_queue(database, queue_name(queue), self._clock())
