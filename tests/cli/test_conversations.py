@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.test_store import Shell, shell, typed
+from tests.cli.shell import Shell
+from tests.cli.test_store import typed
 
 from fairlead.store.conversation import Conversation
 
-__all__ = ["shell"]
 SHOP = """
 [[message_type]]
 name = "Order"

@@ -1,25 +1,11 @@
 """Dead letters: counted by reason, chosen by reason, and asked for before they are deleted."""
 
 import sys
-from collections.abc import Iterator
 
 import pytest
-from tests.cli.test_store import Shell
-from tests.stores import made_url
+from tests.cli.shell import Shell
 
 ROTTEN, LATE = "ValueError: rotten", "gone: too late"
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def shell(
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
-    capfdbinary: pytest.CaptureFixture[bytes],
-) -> Iterator[Shell]:
-    found = Shell(made_url(request.param), capfdbinary)
-    monkeypatch.setenv("FAIRLEAD_STORE", found.url)
-    yield found
-    found.store.close()
 
 
 def died(shell: Shell, *reasons: str) -> None:

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.cli.test_store import Shell, shell
+from tests.cli.shell import Shell
 
 from fairlead import load_changes
 from fairlead.compiled.table import route
 from fairlead.config.clusters import load_clusters
 
-__all__ = ["shell"]
 FILE = """
 policy = "msmq"
 [[destination]]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.cli.test_store import Shell
+from tests.cli.shell import Shell
 from tests.stores import made_url
 
 from fairlead.cli import show

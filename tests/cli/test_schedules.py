@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.test_store import Shell
+from tests.cli.shell import Shell
 from tests.stores import made_url
 
 NIGHT = """

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 from tests.cli.commands import MAIN, Command
+from tests.cli.shell import Shell
 from tests.stores import made_url
 
 from fairlead import Service, Store
@@ -26,44 +26,6 @@ from fairlead.store.database.statements import migrations
 SHOP = Service("Shop")
 VERSION = len(migrations("sqlite"))
 CUT = "only the first 1 are shown"
-
-
-class Shell:
-    """Runs commands on one store, and keeps what the last one said."""
-
-    def __init__(self, url: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-        self.url = url
-        self.store = Store.open(url)
-        self.capture = capfdbinary
-        self.out = self.err = ""
-        self.raw = b""
-
-    def run(self, *arguments: str) -> int:
-        self.capture.readouterr()
-        status = run(arguments)
-        self.raw, err = self.capture.readouterr()
-        self.out, self.err = self.raw.decode(errors="replace"), err.decode()
-        return status
-
-    def ok(self, *arguments: str, said: str = "") -> str:
-        assert self.run(*arguments) == 0, self.err
-        assert said in self.err if said else self.err == ""
-        return self.out
-
-    def rows(self, *arguments: str, said: str = "") -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.ok(*arguments, "--json", said=said).splitlines()]
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def shell(
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
-    capfdbinary: pytest.CaptureFixture[bytes],
-) -> Iterator[Shell]:
-    found = Shell(made_url(request.param), capfdbinary)
-    monkeypatch.setenv("FAIRLEAD_STORE", found.url)
-    yield found
-    found.store.close()
 
 
 def typed(monkeypatch: pytest.MonkeyPatch, text: str | bytes) -> None:
