@@ -246,7 +246,7 @@ def received(served: Any, count: int) -> tuple[Any, Any]:
 
 
 def say(connection: Any) -> None:
-    """Let the client send what it has said."""
+    """Let a client send what it has settled: until it waits for something, it may keep that."""
     connection.create_sender("other").close()
 
 

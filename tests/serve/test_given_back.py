@@ -15,6 +15,7 @@ from proton.utils import LinkDetached
 from fairlead import Store
 from fairlead.serve import executor
 from fairlead.serve.node import holding, node
+from tests.blame.failed import say
 from tests.serve.serving import Served, serving, wait_until
 from tests.serve.test_transactions import Client
 
@@ -51,6 +52,7 @@ def test_a_lost_connection_blames_the_oldest_that_was_not_settled(
         if not turn:
             assert taken(receiver, 1) == {"done": 0}
             receiver.accept()
+            say(connection)
         good = dict.fromkeys(["good 1", "good 2", "good 3"], min(turn, 1))
         assert taken(receiver, 4) == {"poison": turn, **good}
         lost(served, connection)
@@ -181,7 +183,7 @@ def test_what_failed_before_is_no_failure_of_the_next_of_its_group(
         assert [*taken(receiver, len(bodies))] == [*bodies]
         for _ in range(accept):
             receiver.accept()
-        connection.create_sender("other").close()  # which sends what was said
+        say(connection)
         lost(served, connection)
         wait_until(lambda: store.queues()[0].working == 0)
 
