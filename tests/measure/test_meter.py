@@ -1,6 +1,7 @@
 """What meters count, held against the rows of the same replay."""
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 from random import Random
@@ -169,15 +170,26 @@ def groups(started: list[dict[str, Any]]) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("name", PLANS)
+def test_numbers_are_the_same_where_nothing_else_is_measured(name: str) -> None:
+    plan = PLANS[name]
+    own = ready(traffic(3), plan)
+    both = []
+    for asked in (own.what(), own.what(in_full=False)):
+        known, found, _ = measured(own, plan, asked)
+        both += compared([Replayed(name, known, found, None)], own.messages.period, asked)
+    whole, numbers = both
+    assert whole.digest is not None
+    assert replace(whole, digest=None, queue=None, waits_over_time=None, use=None) == numbers
+
+
+@pytest.mark.parametrize("name", PLANS)
 def test_over_time_it_comes_to_the_same(name: str) -> None:
     """Little's law for what waited and what was worked on; and each bin has its own waits."""
     plan = PLANS[name]
     own = ready(traffic(3), plan)
     asked = own.what()
     known, found, attempts = measured(own, plan, asked, keep=True)
-    (scenario,) = compared(
-        [Replayed(name, known, found, None)], own.messages.period, asked.unit, ()
-    )
+    (scenario,) = compared([Replayed(name, known, found, None)], own.messages.period, asked)
     rows = attempt_rows(own.messages, known, attempts, dated=False).to_pylist()
     queue, use, over_time = scenario.queue, scenario.use, scenario.waits_over_time
     assert queue is not None

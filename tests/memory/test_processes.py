@@ -1,5 +1,6 @@
 """Scenarios and trials in several processes: what they find is what one process finds."""
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -50,9 +51,10 @@ def test_hundreds_of_scenarios_in_processes_are_those_of_one(
     plans = {f"s{k:03}": Plan([cluster(k)], away if k % 3 else []) for k in range(SCENARIOS)}
     told: list[tuple[int, int]] = []
     found = Found(traffic(), None)
-    alone = run(found, plans, tmp_path / "alone", Options(rows="none"))
+    asked = Options(rows="none", command="fairlead replay")
+    alone = run(found, plans, tmp_path / "alone", asked)
     monkeypatch.setattr(processes, "WORTH", 0)
-    spread = run(found, plans, tmp_path / "spread", Options(rows="none", progress=Listening(told)))
+    spread = run(found, plans, tmp_path / "spread", replace(asked, progress=Listening(told)))
     assert spread.scenarios == alone.scenarios
     assert told == [(k, SCENARIOS) for k in range(1, SCENARIOS + 1)]
     assert len({each.digest for each in alone.scenarios}) > 20

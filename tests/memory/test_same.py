@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -301,6 +301,9 @@ def test_fewer_rows_change_no_number(spark: SparkSession, tmp_path: Path, rows: 
     plans = {"all": Plan(CLUSTERS, []), "changed": Plan(CLUSTERS, CHANGES)}
     found = read(str(file), kind_of(str(file), None, {}))
     whole = replayed_in_memory.run(found, plans, tmp_path / "whole", in_memory.Options())
+    if rows == "none":  # nor a page: nobody asks for these
+        nothing = {"digest": None, "queue": None, "waits_over_time": None, "use": None}
+        whole = replace(whole, scenarios=[replace(each, **nothing) for each in whole.scenarios])
     options = in_memory.Options(rows=rows)
     fewer = replayed_in_memory.run(found, plans, tmp_path / "fewer", options)
     assert plain(fewer) == plain(whole)
@@ -308,7 +311,7 @@ def test_fewer_rows_change_no_number(spark: SparkSession, tmp_path: Path, rows: 
         table = read_on_spark(spark, str(file))
         on_spark_ = replayed_on_spark.run(spark, table, plans, delivery, Options(rows=rows))
         delivery.finish()
-    assert [each.digest for each in on_spark_.scenarios] == [x.digest for x in whole.scenarios]
+    assert plain(on_spark_)["scenarios"] == plain(whole)["scenarios"]
     for name in plans:
         folder = tmp_path / "fewer" / name / "decisions"
         if rows == "none":

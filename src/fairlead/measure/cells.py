@@ -118,6 +118,8 @@ class Marks(NamedTuple):
     """How long a stretch is."""
     dated: bool
     """Whether times are dates, not plain seconds."""
+    in_full: bool
+    """Whether rows are hashed, and it is counted when messages waited and were worked on."""
 
 
 class Tables(NamedTuple):

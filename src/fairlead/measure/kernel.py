@@ -187,6 +187,8 @@ def _waited(wait: int, m: int, label: int, s: Sent, texts: Texts, marks: Marks, 
     for w in range(marks.window_count):
         if marks.windows[2 * w] <= sent < marks.windows[2 * w + 1]:
             add(t, WINDOW + w, 0, bar, wait)
+    if not marks.in_full:
+        return
     shift = bar >> EXACT
     while (wait >> shift) >= 1 << (EXACT - LESS):
         shift += 1
@@ -258,6 +260,7 @@ def _bare(attempts: Attempts, sent: Sent, texts: Texts, marks: Marks, tables: Ta
             marks.first,
             marks.unit,
             marks.dated,
+            marks.in_full,
         ),
         bare_tables(tables),
     )
@@ -281,9 +284,12 @@ def _one(k: int, a: Attempts, base: int, s: Sent, texts: Texts, marks: Marks, t:
     outcome = a.outcome[k]
     if outcome == NONE:
         outcome = NOBODY_CODE if a.label[k] == NONE else ROUTED_CODE
-    hashed = hash_of(a, k, outcome, s.hashes[m], texts, marks)
+    hashed = np.uint64(0)
+    if marks.in_full:
+        hashed = hash_of(a, k, outcome, s.hashes[m], texts, marks)
     end(a, k, outcome, s.clusters[m], hashed, t, texts.labels)
-    time_there(a, k, outcome, s.times[m], t, marks)
+    if marks.in_full:
+        time_there(a, k, outcome, s.times[m], t, marks)
     again = outcome in AGAIN_CODES
     if again or a.start[k] == NEVER:
         return

@@ -39,13 +39,21 @@ class What:
     """How long the stretches of time are that are told apart."""
     dated: bool
     """Whether times are dates, not plain seconds."""
-    windows: Sequence[Window] = ()
+    windows: Sequence[Window]
+    in_full: bool
+    """Also the digest of the rows, and what happened over time."""
 
 
-def what(period: tuple[int, int] | None, *, dated: bool, windows: Sequence[Window] = ()) -> What:
+def what(
+    period: tuple[int, int] | None,
+    *,
+    dated: bool,
+    windows: Sequence[Window] = (),
+    in_full: bool = True,
+) -> What:
     """... of messages that were sent between the first and the last time."""
     first, last = period or (0, 0)
-    return What(first, common(first, last), dated, tuple(windows))
+    return What(first, common(first, last), dated, tuple(windows), in_full)
 
 
 class Traffic:
@@ -115,6 +123,7 @@ class Meter:
             asked.first // asked.unit,
             asked.unit,
             asked.dated,
+            asked.in_full,
         )
         self._starts = Growing(1)
         self._latest = np.empty(0, np.int64)

@@ -11,10 +11,11 @@ from fairlead.compiled.plan import Plan
 from fairlead.measure.attempts import digest_of
 from fairlead.measure.bins import Bins, over
 from fairlead.measure.measured import Measured
+from fairlead.measure.meter import What
 from fairlead.measure.timeline import queue, use, waits_over_time
 from fairlead.measure.workers import workers_of
 from fairlead.replay.words import AGAIN
-from fairlead.results.comparison import Longest, Scenario, Waits, Window
+from fairlead.results.comparison import Longest, Scenario, Waits
 
 NOTHING: Final = Waits("", 0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -30,20 +31,17 @@ class Replayed(NamedTuple):
 
 
 def compared(
-    every: Sequence[Replayed], period: tuple[int, int] | None, unit: int, windows: Sequence[Window]
+    every: Sequence[Replayed], period: tuple[int, int] | None, asked: What
 ) -> list[Scenario]:
     """What became of the messages, scenario by scenario.
 
-    `period`: when the first message was sent, and the last one; `unit`: how long the stretches of
-    time are that were told apart (microseconds).
+    `period`: when the first message was sent, and the last one (microseconds).
     """
     first, latest = period or (0, 0)
     lasts = [_last(each.measured, latest) for each in every]
     bins = over(first, max([latest, *lasts]))
-    names = [each.name for each in windows]
     return [
-        _scenario(each, bins, unit, first, last, names)
-        for each, last in zip(every, lasts, strict=True)
+        _scenario(each, bins, asked, first, last) for each, last in zip(every, lasts, strict=True)
     ]
 
 
@@ -52,10 +50,10 @@ def _last(measured: Measured, latest: int) -> int:
     return max((each.last for each in measured.ends if each.last is not None), default=latest)
 
 
-def _scenario(
-    of: Replayed, bins: Bins, unit: int, first: int, last: int, windows: Sequence[str]
-) -> Scenario:
-    measured, ends = of.measured, of.measured.ends
+def _scenario(of: Replayed, bins: Bins, asked: What, first: int, last: int) -> Scenario:
+    measured, ends, unit = of.measured, of.measured.ends, asked.unit
+    over_time = bool(ends) and asked.in_full
+    windows = [each.name for each in asked.windows]
     outcomes: dict[str, int] = {}
     for each in sorted(ends, key=lambda each: each.outcome):
         outcomes[each.outcome] = outcomes.get(each.outcome, 0) + each.rows
@@ -74,11 +72,11 @@ def _scenario(
         by_phase=measured.by_phase,
         by_window=[replace(found or NOTHING, name=name) for name, found in inside],
         workers=workers_of(of.plan, ends, first, last if ends else first),
-        queue=queue(bins, unit, measured.queue) if ends else None,
-        waits_over_time=waits_over_time(bins, unit, measured.slices) if ends else None,
-        use=use(bins, unit, measured.work, of.plan, first, last) if ends else None,
+        queue=queue(bins, unit, measured.queue) if over_time else None,
+        waits_over_time=waits_over_time(bins, unit, measured.slices) if over_time else None,
+        use=use(bins, unit, measured.work, of.plan, first, last) if over_time else None,
         groups=measured.groups,
         groups_out_of_order=measured.torn,
-        digest=digest_of(ends),
+        digest=digest_of(ends) if asked.in_full else None,
         longest=of.longest,
     )

@@ -100,9 +100,10 @@ class Prepared:
         )
         return found
 
-    def what(self, windows: Sequence[Window] = ()) -> What:
+    def what(self, windows: Sequence[Window] = (), *, in_full: bool = True) -> What:
         """What is measured of all scenarios alike."""
-        return what(self.messages.period, dated=self.dated, windows=windows)
+        period = self.messages.period
+        return what(period, dated=self.dated, windows=windows, in_full=in_full)
 
     def batch(self, codes: Int32s, numbered: Int64s | None, bound: Bindings | None) -> Batch:
         """The messages as columns of numbers.

@@ -38,6 +38,7 @@ from fairlead.memory.validate import Rows, refuse_other_units, text, validate
 from fairlead.memory.write import write
 from fairlead.pipeline.constants import LATE_ROWS, NO_ROWS
 from fairlead.pipeline.intake.names import check_replayed
+from fairlead.pipeline.options import in_full
 from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
 from fairlead.pipeline.progress import Tell
 from fairlead.pipeline.questions.runs import DECISIONS
@@ -118,12 +119,12 @@ def _replayed_alike(
     """The scenarios that get the same traffic. `places`: by the scenario's name its folder."""
     messages = accepted(rows)
     ready = prepared(messages, list(plans.values()))
-    asked = ready.what(options.windows)
+    asked = ready.what(options.windows, in_full=in_full(options.rows, options.command))
     with options.progress("replay") as tell:
         kept = Kept(options.rows, options.file_format)
         given = [(name, plan, asked, places[name], kept) for name, plan in plans.items()]
         every = _each(ready, given, tell)
-    found = compared(every, messages.period, asked.unit, options.windows)
+    found = compared(every, messages.period, asked)
     for each, plan in zip(found, plans.values(), strict=True):
         if not plan.fans_out:
             check_nothing_lost(len(messages.times), each.messages, 0)

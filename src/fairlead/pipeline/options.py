@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairlead.pipeline.constants import ALL_ROWS, ROWS_A_BLOCK
+from fairlead.pipeline.constants import ALL_ROWS, NO_ROWS, ROWS_A_BLOCK
 from fairlead.pipeline.progress import Progress, quiet
 from fairlead.results.comparison import Window
+
+
+def in_full(rows: str, command: str | None) -> bool:
+    """Whether rows or a page ask a replay for more than the numbers that are compared."""
+    return rows != NO_ROWS or command is not None
 
 
 @dataclass(frozen=True, kw_only=True)

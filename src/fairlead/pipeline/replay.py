@@ -47,7 +47,7 @@ from fairlead.pipeline.intake.scale import scale_rate
 from fairlead.pipeline.intake.tenants import one_tenant
 from fairlead.pipeline.intake.unique import unique
 from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, text, validate
-from fairlead.pipeline.options import DEFAULTS, Options
+from fairlead.pipeline.options import DEFAULTS, Options, in_full
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.delivery import Delivery
 from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
@@ -303,14 +303,19 @@ def _replayed(
     `folders`: by the scenario's name.
     """
     gathered, progress = ready.gathered, options.progress
-    asked = what(gathered.period, dated=gathered.dated, windows=options.windows)
+    asked = what(
+        gathered.period,
+        dated=gathered.dated,
+        windows=options.windows,
+        in_full=in_full(options.rows, options.command),
+    )
     with progress("replay and measure"):
         measures, every = ready.measured(asked, keep=options.rows != NO_ROWS)
     try:
         longest = ready.longest([each.longest for each in measures])
         parts = zip(ready.plans.items(), measures, longest, strict=True)
         replayed = [Replayed(name, plan, each, far) for (name, plan), each, far in parts]
-        found = compared(replayed, gathered.period, asked.unit, options.windows)
+        found = compared(replayed, gathered.period, asked)
         for scenario, plan in zip(found, ready.plans.values(), strict=True):
             if not plan.fans_out:
                 check_nothing_lost(sum(gathered.sizes), scenario.messages, 0)

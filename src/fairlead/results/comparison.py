@@ -126,13 +126,16 @@ class Scenario:
     """Those with the most messages."""
     workers: list[Worker]
     queue: Queue | None
-    """None: no message arrived."""
+    """None: no message arrived, or neither rows nor a page were asked for."""
     groups: int
     groups_out_of_order: int
     """Of which a later message started before an earlier one, over all destinations."""
-    digest: str
+    digest: str | None
+    """Of the rows; None: neither they nor a page were asked for."""
     waits_over_time: WaitsOverTime | None = None
+    """None as `queue`."""
     use: Use | None = None
+    """None as `queue`."""
     longest: Longest | None = None
     """None: no message was started."""
     by_phase: list[Waits] = field(default_factory=list)

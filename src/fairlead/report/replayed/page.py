@@ -38,5 +38,5 @@ def whole(found: Comparison) -> str:
         changes=queues.listed(shown),
         use=[*use.by_destination(shown), *courses.use(shown)],
         outcomes=outcomes(found, shown),
-        digests=shown.table(["digest"], lambda scenario: [scenario.digest], texts=2),
+        digests=shown.table(["digest"], lambda scenario: [scenario.digest or ""], texts=2),
     )
