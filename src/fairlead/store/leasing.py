@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
-from fairlead.errors import DiskFullError, SharedQueueError
+from fairlead.errors import DiskFullError, SharedQueueError, StaleWorkError, StoreError
 from fairlead.store.admin import queues as admin
 from fairlead.store.arguments import MAX_TAKEN, duration, name, queue_name, whole
 from fairlead.store.context import Context
@@ -39,7 +39,28 @@ from fairlead.store.work import HeldWork
 
 MIN_LEASE: Final = 0.001
 """Seconds; with none at all, work would be somebody else's before its reader has it."""
+LOT_LOCK: Final = 100
+"""Milliseconds for which a transaction for many waits for a lock. Then each goes by itself: nobody
+waits any longer for what another one needs."""
 T = TypeVar("T")
+Item = TypeVar("Item")
+
+
+class Lots(Protocol):
+    """How what several callers ask for at one time is done in one transaction."""
+
+    def do(
+        self,
+        key: Hashable,
+        item: Item,
+        alone: Callable[[], T],
+        together: Callable[[list[Item]], list[T] | None],
+    ) -> T:
+        """Do what is asked, by itself or with others of the same key.
+
+        `together` returns the result of each, or None where each is to be done by itself, and
+        nothing was done.
+        """
 
 
 class StoreWork(HeldWork):
@@ -91,9 +112,12 @@ class StoreLeases(ABC, DialogSession):
     _one_statement: bool
     _shared: set[str]
     """Queues that tenants share."""
+    _lots: Lots | None
+    """None: each caller's verb is done by itself."""
     _connection: Callable[[], AbstractContextManager[Database]]
     _writing: Callable[[], AbstractContextManager[Database]]
     _alone: Callable[[], AbstractContextManager[Database]]
+    _refuse_nested: Callable[[], None]
 
     @abstractmethod
     def _clock(self) -> int | None:
@@ -240,7 +264,32 @@ class StoreLeases(ABC, DialogSession):
 
     @again
     def settle(self, queue: str, end: Settlement) -> None:
-        """Settle work in a transaction of its own."""
+        """Settle work in a transaction that has nothing of this caller's beside it."""
+        if self._lots is None:
+            self._settle_alone(queue, end)
+            return
+        self._refuse_nested()
+        alone = partial(self._settle_alone, queue, end)
+        self._lots.do(("settle", queue), end, alone, partial(self._settle_together, queue))
+
+    def _settle_together(self, queue: str, ends: list[Settlement]) -> list[None] | None:
+        if len({each.id for each in ends}) < len(ends):  # one of two has lost the group
+            return None
+        database: Database | None = None
+        try:
+            with self._writing() as database:
+                database.run("lock_timeout", milliseconds=str(LOT_LOCK))
+                found = known_queue(database, queue, self._clock())
+                settle(database, found, ends, self._context.actor)
+        except StaleWorkError:
+            return None
+        except StoreError:
+            if database is None or database.lost:
+                raise
+            return None
+        return [None] * len(ends)
+
+    def _settle_alone(self, queue: str, end: Settlement) -> None:
         if self._one_statement and queue not in self._shared and is_for_one(end):
             try:
                 with self._alone() as database:
@@ -294,6 +343,32 @@ class StoreLeases(ABC, DialogSession):
 
     @again
     def _take_portion(self, queue: str, claim: Claim) -> tuple[list[Held], bool]:
+        alone = partial(self._take_alone, queue, claim)
+        if self._lots is None or claim.most > 1 or claim.name is not None:
+            return alone()
+        self._refuse_nested()
+        return self._lots.do(
+            ("take", queue, claim), claim, alone, partial(self._take_together, queue)
+        )
+
+    def _take_together(
+        self, queue: str, claims: list[Claim]
+    ) -> list[tuple[list[Held], bool]] | None:
+        """Take for as many as there are. Where that is not enough, the others look again."""
+        claim = claims[0]._replace(most=len(claims))
+        database: Database | None = None
+        try:
+            with self._writing() as database:
+                database.run("lock_timeout", milliseconds=str(LOT_LOCK))
+                found, more = take_portion(database, queue, claim, self._clock())
+        except StoreError:
+            if database is None or database.lost:
+                raise
+            return None
+        left = len(claims) - len(found)
+        return [*(([each], False) for each in found), *[([], more or bool(found))] * left]
+
+    def _take_alone(self, queue: str, claim: Claim) -> tuple[list[Held], bool]:
         if self._one_statement and claim.most == 1 and queue not in self._shared:
             try:
                 return self._take_one(queue, claim)

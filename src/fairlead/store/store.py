@@ -25,7 +25,7 @@ from fairlead.store.database.same_file import SameFile
 from fairlead.store.database.sqlite import open_sqlite
 from fairlead.store.dialogs.declared import Cache
 from fairlead.store.journal.retention import Retention
-from fairlead.store.leasing import StoreLeases
+from fairlead.store.leasing import Lots, StoreLeases
 from fairlead.store.queues.lease_holders import Liveness, describe_self
 from fairlead.store.queues.lease_holders_postgresql import SessionLocks
 from fairlead.store.queues.lease_holders_sqlite import LockFiles
@@ -78,8 +78,9 @@ class Store(
         place: str,
         clock: Callable[[], Time] | None = None,
         connections: Connections | None = None,
+        lots: Lots | None = None,
     ) -> None:
-        """`Store.open` makes one. `connections`: for others than threads."""
+        """`Store.open` makes one. `connections`, `lots`: for others than threads."""
         self._liveness = liveness
         self.place = place
         """The database, without user and password."""
@@ -92,6 +93,7 @@ class Store(
         )
         connections = self._connections = connections or Connections(connect, place)
         self._connection, self._writing = connections.one, connections.writing
+        self._lots = lots
         self._alone, self._refuse_nested = connections.alone, connections.refuse_nested
         self._leases = Leases(connections, liveness, self._context)
         self._retention = Retention(connections, self._context)

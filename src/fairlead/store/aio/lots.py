@@ -1,0 +1,159 @@
+"""What many tasks ask for at one time is done in one transaction.
+
+A few go at once, each by itself. What others ask meanwhile is a lot: the first of them does it for
+all, one lot after another. So nobody waits for others to come, and the more there are, the less
+each costs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Hashable
+from copy import copy
+from enum import Enum
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from fairlead.errors import StoreError
+from fairlead.store.database import bridge
+
+FEW: Final = 8
+"""So many are under way at one time, and a lot is more than that: a transaction for less costs more
+than a statement for each."""
+MOST: Final = 100
+"""So many are done in one transaction."""
+PATIENCE: Final = 0.5
+"""Seconds after which the others go on, whether the one before is through or not."""
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+
+class _Told(Enum):
+    """What somebody who waits is told, where it is no result."""
+
+    LEAD = "do it, for all who wait"
+    ALONE = "do it yourself"
+
+
+class _Place(NamedTuple, Generic[Item]):
+    """Somebody who waits."""
+
+    item: Item
+    told: asyncio.Future[Any]
+
+
+class _Line:
+    """Of what is asked alike: what is under way, and who waits."""
+
+    def __init__(self) -> None:
+        self.alone = 0
+        self.lots = 0
+        """One at a time, but for those that are slow."""
+        self.places: deque[_Place[Any]] = deque()
+
+
+class _Turn:
+    """Of somebody who is under way, until the next one may be."""
+
+    def __init__(self, key: Hashable, *, leads: bool) -> None:
+        self.key, self.leads = key, leads
+        self.is_over = False
+
+
+class Lots:
+    """Who waits for whom, on one event loop."""
+
+    def __init__(self) -> None:
+        """Nobody does."""
+        self._lines: dict[Hashable, _Line] = {}
+
+    def do(
+        self,
+        key: Hashable,
+        item: Item,
+        alone: Callable[[], Found],
+        together: Callable[[list[Item]], list[Found] | None],
+    ) -> Found:
+        """Do what is asked, by itself or with others of the same key; inside a verb on the loop.
+
+        `together` returns the result of each, or None where each is to be done by itself, and
+        nothing was done. What it raises is raised to all.
+        """
+        line = self._lines.setdefault(key, _Line())
+        if not line.lots and line.alone < FEW:
+            line.alone += 1
+            return self._in_turn(_Turn(key, leads=False), alone)
+        place = _Place(item, asyncio.get_running_loop().create_future())
+        line.places.append(place)
+        try:
+            told = bridge.wait_for(place.told)
+        except asyncio.CancelledError:
+            if place.told.done() and not place.told.cancelled():
+                self._pass_on(key, place.told)
+            raise
+        if told is _Told.ALONE:
+            return alone()
+        if told is _Told.LEAD:
+            turn = _Turn(key, leads=True)
+            return self._in_turn(turn, lambda: self._lead(key, place, alone, together))
+        result: Found = told
+        return result
+
+    def _in_turn(self, turn: _Turn, what: Callable[[], Found]) -> Found:
+        timer = asyncio.get_running_loop().call_later(PATIENCE, self._end, turn)
+        try:
+            return what()
+        finally:
+            timer.cancel()
+            self._end(turn)
+
+    def _pass_on(self, key: Hashable, told: asyncio.Future[Any]) -> None:
+        """Somebody was told something, and is cancelled: if it was to lead, the next one does."""
+        if told.exception() is None and told.result() is _Told.LEAD:
+            self._end(_Turn(key, leads=True))
+
+    def _end(self, turn: _Turn) -> None:
+        """The next one leads."""
+        if turn.is_over:
+            return
+        turn.is_over = True
+        line = self._lines[turn.key]
+        if turn.leads:
+            line.lots -= 1
+        else:
+            line.alone -= 1
+        while line.places and not line.lots:
+            place = line.places.popleft()
+            if not place.told.done():  # else it was cancelled
+                line.lots += 1
+                place.told.set_result(_Told.LEAD)
+        if not line.lots and not line.alone:
+            del self._lines[turn.key]
+
+    def _lead(
+        self,
+        key: Hashable,
+        own: _Place[Item],
+        alone: Callable[[], Found],
+        together: Callable[[list[Item]], list[Found] | None],
+    ) -> Found:
+        waiting, lot = self._lines[key].places, [own]
+        while waiting and len(lot) < MOST:
+            place = waiting.popleft()
+            if not place.told.done():
+                lot.append(place)
+        found: list[Found] | None = None
+        try:
+            if len(lot) > FEW:
+                found = together([each.item for each in lot])
+        except StoreError as error:
+            for each in lot[1:]:
+                if not each.told.done():
+                    each.told.set_exception(copy(error))
+            raise
+        finally:
+            for k, each in enumerate(lot[1:], 1):
+                if not each.told.done():
+                    each.told.set_result(_Told.ALONE if found is None else found[k])
+        return alone() if found is None else found[0]
