@@ -15,6 +15,7 @@ import pytest
 
 from fairlead import AsyncStore, Store
 from fairlead.errors import StoreError
+from fairlead.store.aio.lots import FEW
 from fairlead.store.queues import unanswered
 from fairlead.store.queues.leases import LOOK
 from tests.proxies import Proxy
@@ -180,4 +181,45 @@ def test_the_same_on_an_event_loop(words: str, proxy: Proxy, store: Store, tmp_p
                     assert [message.body async for message in work] == [group]
 
     asyncio.run(run())
+    assert store.dead("q") == []
+
+
+def test_what_many_tasks_take_in_one_transaction_comes_back_to_them(
+    proxy: Proxy, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(store, tmp_path)
+    store.send_many("q", [{"body": n} for n in range(200)])
+    done: list[int] = []
+    failures: list[StoreError] = []
+
+    async def run() -> None:
+        async with await AsyncStore.open(proxy.url) as mine:
+            together = mine.plain._take_together
+
+            def lost_once(*given: Any) -> Any:
+                found = together(*given)
+                if not failures and any(held for held, _ in found):
+                    mine.plain._connections.losses += 1
+                    raise StoreError("the answer was lost")
+                return found
+
+            monkeypatch.setattr(mine.plain, "_take_together", lost_once)
+
+            async def read() -> None:
+                while len(done) < 200:
+                    try:
+                        work = await mine.take("q", wait=1, lease=LEASE)
+                    except StoreError as error:
+                        failures.append(error)
+                        continue
+                    if work is not None:
+                        async with work:
+                            done.extend([message.body async for message in work])
+
+            async with asyncio.timeout(WAIT):
+                await asyncio.gather(*(read() for _ in range(60)))
+
+    asyncio.run(run())
+    assert len(failures) > FEW
+    assert sorted(done) == list(range(200))
     assert store.dead("q") == []
