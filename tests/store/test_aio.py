@@ -16,6 +16,7 @@ import pytest
 from fairlead import AsyncStore, AsyncTransaction, Store, Transaction
 from fairlead.errors import MessageError, StaleWorkError, StoreError
 from fairlead.store.aio.waking import Ears, Eyes
+from fairlead.store.database import bridge
 from tests.stores import made_url
 
 WAIT = 60
@@ -683,6 +684,51 @@ def test_without_greenlet_one_line_says_what_to_install(pg: str) -> None:
     assert done.stdout == (
         "an AsyncStore on PostgreSQL needs greenlet: pip install 'fairlead[postgresql]'\n"
     )
+
+
+def test_who_waits_is_told_when_the_store_is_closed(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where he asks again while it is being closed, which takes a while."""
+
+    async def story() -> None:
+        store = await AsyncStore.open(url, create=True)
+        await store.set_limits("q")
+        waiting = [asyncio.create_task(store.take("q", wait=WAIT)) for _ in range(5)]
+        waiting += [asyncio.create_task(store.ready("q", wait=WAIT)) for _ in range(5)]
+        await asyncio.sleep(0.3)
+        close = store.plain.close
+
+        def slowly() -> None:
+            close()
+            bridge.pause(0.3)
+
+        monkeypatch.setattr(store.plain, "close", slowly)
+        async with asyncio.timeout(WAIT / 2):
+            await store.close()
+            found = await asyncio.gather(*waiting, return_exceptions=True)
+        for each in found:
+            assert not each or "found a store that is closed" in str(each)
+
+    asyncio.run(story())
+
+
+def test_a_session_that_is_closed_is_not_heard_any_more() -> None:
+    """Else whoever listens would ask it again and again, and nobody else would ever go on."""
+
+    async def story() -> None:
+        async with await AsyncStore.open(made_url("postgresql")) as store:
+            await store.ready("q", wait=0.01)
+            waker = store._waker
+            assert isinstance(waker, Ears)
+            hearing = asyncio.create_task(waker._hear())
+            await asyncio.sleep(0.1)
+            await bridge.run_verb(waker._session.close)
+            for each in (hearing, waker._hear()):
+                with pytest.raises(StoreError, match="found a store that is closed"):
+                    await asyncio.wait_for(each, WAIT / 2)
+
+    asyncio.run(story())
 
 
 def test_a_store_that_is_closed_says_so(url: str) -> None:

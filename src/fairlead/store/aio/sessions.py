@@ -8,7 +8,8 @@ from contextlib import suppress
 
 from fairlead.errors import StoreError
 from fairlead.store.database import bridge
-from fairlead.store.database.postgresql import PostgreSQL, open_postgresql
+from fairlead.store.database.connections import closed
+from fairlead.store.database.postgresql import PostgreSQL, open_postgresql, without_password
 from fairlead.store.database.postgresql_async import AsyncPostgreSQL
 from fairlead.store.queues.lease_holders_postgresql import ASK, SessionLocks
 
@@ -19,6 +20,8 @@ class LoopSessionLocks(SessionLocks):
     def __init__(self, url: str) -> None:
         """Connects when it is first needed."""
         super().__init__(url)
+        self.place = without_password(url)
+        """The database, without user and password."""
         self._mine = asyncio.Lock()
         """Of the task that uses the session; they come one after another."""
         self._said = asyncio.Event()
@@ -29,6 +32,7 @@ class LoopSessionLocks(SessionLocks):
         if self._asking is not None:
             self._asking.cancel()
         super().close()
+        self.interrupt()
 
     def _keep(self) -> None:
         if self._asking is None:
@@ -71,14 +75,12 @@ class LoopSessionLocks(SessionLocks):
         """Wait until something arrives, or for so many seconds, or until somebody interrupts.
 
         Returns the queues for which something has, and whether this process is meant to take it.
-        Raises StoreError.
+        Raises StoreError, also where the session is closed meanwhile.
         """
         from psycopg import Error
 
         async with self._mine:
-            database = self._database
-            if database is None:
-                return []
+            database = self._open_one()
             try:
                 self._said.clear()
                 if self._is_to_be_asked():
@@ -87,13 +89,20 @@ class LoopSessionLocks(SessionLocks):
                 found = await self._new(database)
                 if not found:
                     await self._until_said(database, left)
-                    found = await self._new(database)
+                    found = await self._new(self._open_one())
             except (Error, StoreError) as error:
+                self._open_one()
                 if not database.lost:
                     raise StoreError(f"{database.place}: {error}") from None
                 await bridge.run_verb(self._connect)
                 found = self._maybe_missed()
         return found
+
+    def _open_one(self) -> PostgreSQL:
+        """The session. Raises StoreError: whoever hears of nothing at once would ask for ever."""
+        if self._database is None:
+            raise closed(self.place)
+        return self._database
 
     async def _until_said(self, database: PostgreSQL, left: float) -> None:
         loop, file = asyncio.get_running_loop(), database.connection.fileno()

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from fairlead.errors import StoreError
 from fairlead.store.aio.running import Runner
 from fairlead.store.aio.thread import OnThread
+from fairlead.store.database.connections import closed
 from fairlead.store.queues.file_watch import FileWatch
 from fairlead.store.queues.waking import EVERY, IDLE, LOOK, MOMENT, NAP, PAUSE, Seen, rest_of
 
@@ -39,8 +40,9 @@ class Patience:
 class LoopWaker(ABC):
     """How the tasks of a store wait. Whoever inherits says how one hears of what arrives."""
 
-    def __init__(self, runner: Runner, look: Look) -> None:
-        """`look`: a queue as one who waits sees it, outside a transaction."""
+    def __init__(self, runner: Runner, look: Look, place: str) -> None:
+        """`look`: a queue as one who waits sees it, outside a transaction. `place`: the database."""
+        self._place = place
         self._runner = runner
         self._look_at = look
         self._waiting: dict[int, deque[asyncio.Future[None]]] = {}
@@ -52,6 +54,7 @@ class LoopWaker(ABC):
         """Queue → how often something came while nobody waited; `EVERY`: for any of them."""
         self._later: set[tuple[int, bool]] = set()
         """Queues that somebody is about to look at."""
+        self._closed = False
 
     async def wait(self, queue: str, left: float, patience: Patience) -> bool:
         """Wait until something may have arrived for a queue; so many seconds, at most.
@@ -85,7 +88,8 @@ class LoopWaker(ABC):
                 self._wake(id_)
 
     async def close(self) -> None:
-        """Nobody waits any more."""
+        """Nobody waits any more, from now on."""
+        self._closed = True
         tasks = [*self._looks, *([self._listener] if self._listener else [])]
         for each in tasks:
             each.cancel()
@@ -115,6 +119,8 @@ class LoopWaker(ABC):
 
     async def _wait(self, queue: int, seconds: float) -> bool:
         """Until this task is to look; whether somebody has woken it."""
+        if self._closed:
+            raise closed(self._place)
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line = self._waiting.setdefault(queue, deque())
         line.append(woken)
@@ -195,7 +201,7 @@ class Ears(LoopWaker):
 
     def __init__(self, runner: Runner, look: Look, session: LoopSessionLocks) -> None:
         """`session`: to which it is said."""
-        super().__init__(runner, look)
+        super().__init__(runner, look, session.place)
         self._session = session
 
     async def _seen(self, queue: str) -> Seen | None:
@@ -223,7 +229,7 @@ class Eyes(LoopWaker):
 
     def __init__(self, runner: OnThread, look: Look, version: Callable[[], object]) -> None:
         """`version`: something that is another one when another connection has written."""
-        super().__init__(runner, look)
+        super().__init__(runner, look, runner.place)
         self._thread = runner
         self._version = version
         self._moved = FileWatch(Path(runner.place)).moved
