@@ -41,7 +41,7 @@ class LoopWaker(ABC):
     """How the tasks of a store wait. Whoever inherits says how one hears of what arrives."""
 
     def __init__(self, runner: Runner, look: Look, place: str) -> None:
-        """`look`: a queue as one who waits sees it, outside a transaction. `place`: the database."""
+        """`look`: a queue as one who waits sees it, in no transaction. `place`: the database."""
         self._place = place
         self._runner = runner
         self._look_at = look
