@@ -53,6 +53,7 @@ ALLOWED: Final = {
     ("store/aio/joining.py", "unwrapped", "found.connection"): "on a connection that you join",
     ("store/aio/joining.py", "unwrapped", "found.get_raw_connection"): "that you join",
     ("store/aio/loop.py", "OnLoop.close", "self._endings.wait"): "`close` of a store",
+    ("store/aio/lots.py", "Lots._pass_on", "told.result"): "a task that takes or settles",
     ("store/aio/running.py", "Endings.to_the_end.all_of_it", "what"): "a task that is cancelled",
     ("store/aio/running.py", "Endings.to_the_end", "asyncio.shield"): "a task that is cancelled",
     ("store/aio/running.py", "Endings.to_the_end", "asyncio.wait"): "a task that is cancelled",

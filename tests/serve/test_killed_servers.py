@@ -30,6 +30,9 @@ def hold(kind: str, log: Path, kills: int) -> None:
             k = turn % len(ports)
             running[k].end(signal.SIGKILL)
             running[k] = Running(url, port=ports[k], log=log)
+        until = time.monotonic() + 60
+        while len(load.sent) <= 2 * kills and time.monotonic() < until:
+            time.sleep(0.05)
         load.end()
     finally:
         for each in running:

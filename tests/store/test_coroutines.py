@@ -1,14 +1,17 @@
 """Handlers that are coroutine functions: many in flight, all on one event loop."""
 
 import asyncio
+import time
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from fairlead import Reject, Service, Store
 from fairlead.errors import MessageError
+from fairlead.store.workers import coroutines
 from fairlead.store.workers.activation import Readers
 from fairlead.store.workers.handlers import Handler, function
 from fairlead.store.workers.handling import Handling, handle
@@ -90,6 +93,24 @@ def test_as_many_are_in_flight_as_there_are_threads_on_one_loop() -> None:
         until(lambda: not worker.busy)
         assert empty(store)
         assert len(loops) == 1
+
+
+def test_threads_that_come_together_make_one_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    new, loops = asyncio.new_event_loop, []
+
+    def slowly() -> asyncio.AbstractEventLoop:
+        time.sleep(0.05)
+        return new()
+
+    monkeypatch.setattr(asyncio, "new_event_loop", slowly)
+    coroutines._made.cache_clear()
+    threads = [Thread(target=lambda: loops.append(coroutines.event_loop())) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(loops) == 8
+    assert len(set(loops)) == 1
 
 
 @both

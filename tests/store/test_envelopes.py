@@ -26,13 +26,13 @@ def test_readers_get_the_body_and_its_envelope(store: Store, way: str) -> None:
         elif way == "send_many":
             store.send_many("orders", [{"body": each, "group": "g"}])
         elif way == "delayed":
-            store.send("orders", each, group="g", delay=0.001)
+            store.send("orders", each, group="g", delay=0.5)  # less may be over when it is sent
         else:
             with store.transaction() as tx:
                 tx.send("orders", each, group="g")
     found: list[tuple[Any, Any]] = []
     while len(found) < len(BODIES):
-        work = store.take("orders", wait=2)
+        work = store.take("orders", wait=30)
         assert work is not None
         with work:
             found += [(message.body, message.envelope) for message in work]

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from fairlead.errors import MessageError
 from fairlead.store.aio.conversation import AsyncConversation
@@ -25,6 +25,7 @@ from fairlead.store.transaction import Transaction
 from fairlead.store.work import HeldWork
 
 T = TypeVar("T")
+MAKING: Final = threading.Lock()
 
 
 class Awaited:
@@ -129,9 +130,14 @@ class ServingThread:
         await self.run(partial(block.__exit__, None, None, None))
 
 
-@cache
 def event_loop() -> asyncio.AbstractEventLoop:
     """The loop of this process's handlers; it runs in a thread of its own from now on."""
+    with MAKING:  # threads that come together would make one each
+        return _made()
+
+
+@cache
+def _made() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="fairlead-handlers", daemon=True).start()
     return loop
