@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-from fairlead.errors import DiskFullError, SharedQueueError, StaleWorkError, StoreError
+from fairlead.errors import DiskFullError, MessageError, SharedQueueError, StoreError
 from fairlead.store.admin import queues as admin
 from fairlead.store.arguments import MAX_TAKEN, duration, name, queue_name, whole
 from fairlead.store.context import Context
@@ -281,7 +281,7 @@ class StoreLeases(ABC, DialogSession):
                 database.run("lock_timeout", milliseconds=str(LOT_LOCK))
                 found = known_queue(database, queue, self._clock())
                 settle(database, found, ends, self._context.actor)
-        except StaleWorkError:
+        except MessageError:  # of one of them, who is told when he goes by himself
             return None
         except StoreError:
             if database is None or database.lost:
