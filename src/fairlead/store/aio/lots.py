@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from fairlead.errors import StoreError
 from fairlead.store.database import bridge
 
-FEW: Final = 8
+FEW: Final = 2
 """So many are under way at one time, and a lot is more than that: a transaction for less costs more
 than a statement for each."""
 MOST: Final = 100
