@@ -264,7 +264,7 @@ class StoreLeases(ABC, DialogSession):
 
     @again
     def settle(self, queue: str, end: Settlement) -> None:
-        """Settle work in a transaction that has nothing of this caller's beside it."""
+        """Settle work: by itself, or with what others settle at the same time."""
         if self._lots is None:
             self._settle_alone(queue, end)
             return
@@ -275,19 +275,13 @@ class StoreLeases(ABC, DialogSession):
     def _settle_together(self, queue: str, ends: list[Settlement]) -> list[None] | None:
         if len({each.id for each in ends}) < len(ends):  # one of two has lost the group
             return None
-        database: Database | None = None
-        try:
-            with self._writing() as database:
-                database.run("lock_timeout", milliseconds=str(LOT_LOCK))
-                found = known_queue(database, queue, self._clock())
-                settle(database, found, ends, self._context.actor)
-        except MessageError:  # of one of them, who is told when he goes by himself
-            return None
-        except StoreError:
-            if database is None or database.lost:
-                raise
-            return None
-        return [None] * len(ends)
+
+        def settled(database: Database) -> list[None]:
+            found = known_queue(database, queue, self._clock())
+            settle(database, found, ends, self._context.actor)
+            return [None] * len(ends)
+
+        return self._for_many(settled)
 
     def _settle_alone(self, queue: str, end: Settlement) -> None:
         if self._one_statement and queue not in self._shared and is_for_one(end):
@@ -356,17 +350,30 @@ class StoreLeases(ABC, DialogSession):
     ) -> list[tuple[list[Held], bool]] | None:
         """Take for as many as there are. Where that is not enough, the others look again."""
         claim = claims[0]._replace(most=len(claims))
+
+        def taken(database: Database) -> list[tuple[list[Held], bool]]:
+            found, more = take_portion(database, queue, claim, self._clock())
+            left = len(claims) - len(found)
+            return [*(([each], False) for each in found), *[([], more or bool(found))] * left]
+
+        return self._for_many(taken)
+
+    def _for_many(self, do: Callable[[Database], list[T]]) -> list[T] | None:
+        """In one transaction; None: one of them was refused, or met a lock, and nothing was done.
+
+        Raises StoreError where the connection was lost: nobody knows what was done.
+        """
         database: Database | None = None
         try:
             with self._writing() as database:
                 database.run("lock_timeout", milliseconds=str(LOT_LOCK))
-                found, more = take_portion(database, queue, claim, self._clock())
+                return do(database)
+        except MessageError:
+            return None
         except StoreError:
             if database is None or database.lost:
                 raise
             return None
-        left = len(claims) - len(found)
-        return [*(([each], False) for each in found), *[([], more or bool(found))] * left]
 
     def _take_alone(self, queue: str, claim: Claim) -> tuple[list[Held], bool]:
         if self._one_statement and claim.most == 1 and queue not in self._shared:
