@@ -49,21 +49,23 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def is_calm(statements: list[str]) -> Iterator[bool]:
-    """Whether what follows the last work is over: one more look, and the file is of just now."""
+def until_calm(statements: list[str]) -> Iterator[float]:
+    """Pauses, in seconds, until what follows the last work is over.
+
+    That is one more look; and on SQLite the file is of just now.
+    """
     until = time.monotonic() + 60
     asked, since = len(statements), time.monotonic()
     while time.monotonic() < since + 1.2 and time.monotonic() < until:
         if len(statements) > asked + 2:
             asked, since = len(statements), time.monotonic()
-        yield False
-    yield True
+        yield 0.05
 
 
 def quiet(statements: list[str]) -> list[str]:
     """What is asked in a while in which nothing happens."""
-    for calm in is_calm(statements):
-        time.sleep(0 if calm else 0.05)
+    for pause in until_calm(statements):
+        time.sleep(pause)
     statements.clear()
     time.sleep(SECONDS)
     return [*statements]
@@ -113,8 +115,8 @@ def test_tasks_that_wait_ask_nothing(dialect: str, statements: list[str]) -> Non
         async with await AsyncStore.open(made_url(dialect)) as store:
             await store.set_limits("q")
             waiting = [asyncio.create_task(store.take("q", wait=60)) for _ in range(5)]
-            for calm in is_calm(statements):
-                await asyncio.sleep(0 if calm else 0.05)
+            for pause in until_calm(statements):
+                await asyncio.sleep(pause)
             statements.clear()
             await asyncio.sleep(SECONDS)
             assert len(statements) <= MOST[dialect], statements
