@@ -7,7 +7,21 @@ from typing import Any
 import pytest
 
 from fairlead import Store
+from fairlead.store.database import schema
+from fairlead.store.database.statements import migrations
 from tests.stores import Clock, made_url
+
+LATER = {
+    "sqlite": """
+        ALTER TABLE fairlead_queues ADD COLUMN later INTEGER;
+        UPDATE fairlead_schema SET version = version + 1;
+    """,
+    "postgresql": """
+        ALTER TABLE fairlead.queues ADD COLUMN later BIGINT;
+        UPDATE fairlead.schema SET version = version + 1;
+    """,
+}
+"""A migration of a release that is still to come."""
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -31,6 +45,16 @@ def opened() -> Iterator[Callable[..., Store]]:
             return stack.enter_context(Store.open(url, **more))
 
         yield open_store
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is one more migration than databases that were made before have seen."""
+    for dialect in LATER:
+        made_url(dialect)  # what others are copied from is as it was
+    monkeypatch.setattr(
+        schema, "migrations", lambda dialect: (*migrations(dialect), LATER[dialect])
+    )
 
 
 @pytest.fixture

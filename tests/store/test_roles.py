@@ -248,26 +248,15 @@ def test_a_viewer_sees_dialogs_and_can_act_in_none(
         assert "'viewer_user' may not do this, it takes the role fairlead_worker, which" in told.err
 
 
-def go_back_a_version(owner: psycopg.Connection) -> None:
-    """As a store was before the newest migration."""
-    owner.execute("DROP TABLE fairlead.guaranteed, fairlead.acknowledgements")
-    owner.execute("ALTER TABLE fairlead.published DROP COLUMN guaranteed, DROP COLUMN shared")
-    owner.execute("ALTER TABLE fairlead.lease_holders DROP COLUMN session, DROP COLUMN alive")
-    owner.execute("ALTER TABLE fairlead.journal DROP CONSTRAINT journal_names")
-    owner.execute("DROP VIEW fairlead._cluster_events")
-    for column in ("max_seconds", "off_tenants"):  # and its views
-        owner.execute(f"ALTER TABLE fairlead.queues DROP COLUMN {column} CASCADE".encode())
-    owner.execute("ALTER TABLE fairlead.groups DROP COLUMN client")
-    owner.execute("UPDATE fairlead.schema SET version = version - 1")
-
-
-def test_an_upgrade_gives_what_the_new_version_needs_and_takes_nothing_away() -> None:
+def test_an_upgrade_gives_what_the_new_version_needs_and_takes_nothing_away(
+    request: pytest.FixtureRequest,
+) -> None:
     url_of = store_with_roles()
+    request.getfixturevalue("later")
     may = "SELECT has_table_privilege('worker_user', 'fairlead.groups', 'UPDATE')"
     with psycopg.connect(url_of("owner"), autocommit=True) as owner:
         owner.execute("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead FROM fairlead_worker")
         owner.execute("GRANT UPDATE ON fairlead.groups TO fairlead_worker")
-        go_back_a_version(owner)
         with Store.open(url_of("owner"), upgrade=True) as store:
             with Store.open(url_of("worker")) as mine:
                 mine.send("work", "o")
@@ -280,10 +269,10 @@ def test_an_upgrade_gives_what_the_new_version_needs_and_takes_nothing_away() ->
             assert owner.execute(may).fetchone() == (False,)
 
 
-def test_an_upgrade_makes_no_roles_where_none_were_made() -> None:
+def test_an_upgrade_makes_no_roles_where_none_were_made(request: pytest.FixtureRequest) -> None:
     url = made_url("postgresql")
+    request.getfixturevalue("later")
     with psycopg.connect(url, autocommit=True) as owner:
-        go_back_a_version(owner)
         Store.open(url, upgrade=True).close()
         may = "SELECT has_schema_privilege('fairlead_worker', 'fairlead', 'USAGE')"
         if owner.execute("SELECT 1 FROM pg_roles WHERE rolname = 'fairlead_worker'").fetchone():

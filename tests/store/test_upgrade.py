@@ -7,27 +7,15 @@ import pytest
 
 from fairlead import Store
 from fairlead.errors import StoreError
-from fairlead.store.database import schema
 from fairlead.store.database.statements import migrations
 from tests.stores import fresh_url, made_url
 
 VERSION = len(migrations("postgresql"))
-LATER = (
-    "ALTER TABLE fairlead.queues ADD COLUMN later BIGINT; UPDATE fairlead.schema "
-    "SET version = version + 1;"
-)
 
 
 @pytest.fixture
 def url() -> str:
     return made_url("postgresql")
-
-
-@pytest.fixture
-def later(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is one more migration than this database has seen."""
-    del url
-    monkeypatch.setattr(schema, "migrations", lambda dialect: (*migrations(dialect), LATER))
 
 
 def columns(url: str) -> list[str]:

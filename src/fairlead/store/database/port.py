@@ -77,12 +77,6 @@ class Database(Protocol):
     def in_the_way(self, error: StoreError) -> str:
         """Who held the lock that was waited for in vain, in words; "" for other errors."""
 
-    def wait_for_statements(self, timeout: float) -> None:
-        """Wait until the statements that others run in this database now have ended.
-
-        `timeout`: seconds, at most. On SQLite there are none: whoever changes the schema is alone.
-        """
-
     def script(self, text: str) -> None:
         """Run statements that take no values, of a migration."""
 

@@ -27,7 +27,6 @@ from fairlead.errors import (
     TransientStoreError,
 )
 from fairlead.store.database.deadline import MINE, UNKNOWN, hang_up, left_behind, watch
-from fairlead.store.database.pausing import pause
 from fairlead.store.database.port import Row
 from fairlead.store.database.rights import VIEWER, who_may
 from fairlead.store.database.statements import statements
@@ -42,8 +41,6 @@ SETTINGS: Final[dict[str, Any]] = {
 """Of each connection; a machine that is lost is noticed within a minute."""
 CONNECT: Final = 30
 """Seconds for which each host of a URL may take until a connection is there."""
-POLL: Final = 0.01
-"""Seconds."""
 COLUMN: Final = re.compile(r"%\((\w+)(?:\.begin)?\)s::\w+\[\]")
 REFUSED: Final[dict[str | None, type[MessageError | StoreError]]] = {
     "FL001": MessageError,
@@ -213,13 +210,6 @@ class PostgreSQL:
             doing = f", {state} for {seconds:.0f} s" if state and seconds is not None else ""
             return f"process {pid} of the server (user {user!r}, {application!r}{doing})"
         return "a transaction of somebody else"
-
-    def wait_for_statements(self, timeout: float) -> None:
-        until = time.monotonic() + timeout
-        under_way = {*self.run("statements_under_way")}
-        while under_way and time.monotonic() < until:
-            pause(POLL)
-            under_way &= {*self.run("statements_under_way")}
 
     def script(self, text: str) -> None:
         with self._as_store_error():

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 from fairlead.errors import StoreError
 from fairlead.store.database.port import Database
-from fairlead.store.database.statements import (
-    afterwards,
-    beforehand,
-    functions,
-    grants,
-    migrations,
-    roles,
-)
+from fairlead.store.database.statements import functions, grants, migrations, roles
 
 LOCK_TIMEOUT: Final = 5.0
 """Seconds. Whoever waits for a lock on a table holds up all who come later."""
@@ -78,21 +70,11 @@ def upgrade(database: Database, place: str, timeout: float = LOCK_TIMEOUT) -> tu
         if database.has_roles and database.run("made_roles"):
             database.script(grants(database.dialect))  # they may do all that they could before, too
 
-    who = ""
-    known = version(database)
-    for script in beforehand(database.dialect, known) if known else ():
-        who = who or _alone(database, timeout, partial(database.script, script))
-    who = who or _alone(database, timeout, change)
-    if who:
+    if who := _alone(database, timeout, change):
         raise StoreError(
             f"{place}: found the schema locked by {who} for longer than {timeout:g} s, "
             "allowed: to change it when that transaction has ended; nothing was changed"
         )
-    if found < len(scripts):
-        database.wait_for_statements(timeout)  # they go on with functions as these were
-        left = found or len(scripts)  # what programs of the version before need stays
-        for script in afterwards(database.dialect, left):
-            _alone(database, timeout, partial(database.script, script))
     return found, len(scripts)
 
 

@@ -117,9 +117,6 @@ class SQLite:
     def in_the_way(self, error: StoreError) -> str:
         return ""
 
-    def wait_for_statements(self, timeout: float) -> None:
-        pass
-
     def script(self, text: str) -> None:
         for statement in split(text):
             self._execute(statement)

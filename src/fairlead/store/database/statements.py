@@ -35,29 +35,15 @@ def statements_of(room: str, dialect: str) -> Mapping[str, str]:
 
 @cache
 def migrations(dialect: str) -> tuple[str, ...]:
-    """The scripts that lead from each version of the schema to the next; the first makes it."""
-    found = [each for room in ROOMS for each in _named(room, rf"{dialect}_\d{{4}}\.sql")]
-    return tuple(text for _, text in sorted(found))
+    """The scripts that lead from each version of the schema to the next; the first makes it.
 
-
-@cache
-def beforehand(dialect: str, version: int) -> tuple[str, ...]:
-    """Scripts that a migration needs before it, each in a transaction of its own.
-
-    Those of migrations that come after a version of the schema; each may have been run before.
+    A script is what the rooms have in files of its number, one room after another.
     """
-    named = [each for room in ROOMS for each in _named(room, rf"{dialect}_\d{{4}}_beforehand\.sql")]
-    return tuple(text for name, text in sorted(named) if int(name.split("_")[1]) > version)
-
-
-@cache
-def afterwards(dialect: str, version: int) -> tuple[str, ...]:
-    """Scripts that drop what migrations up to a version have left; each looks first.
-
-    Programs of the version before a migration go on with it, until the next one.
-    """
-    found = _named("database", rf"{dialect}_\d{{4}}_afterwards\.sql")
-    return tuple(text for name, text in found if int(name.split("_")[1]) <= version)
+    scripts: dict[str, list[str]] = {}
+    for room in ROOMS:
+        for name, text in _named(room, rf"{dialect}_\d{{4}}\.sql"):
+            scripts.setdefault(name, []).append(text)
+    return tuple("\n".join(scripts[name]) for name in sorted(scripts))
 
 
 @cache

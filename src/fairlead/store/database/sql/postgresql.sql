@@ -42,12 +42,5 @@ FROM pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND a.pid IN (
       OR (l.locktype = 'advisory' AND l.classid = 1181641068)))
 ORDER BY a.xact_start LIMIT 1;
 
--- statements_under_way: the transactions in this database that are in the middle of a statement; of other
--- users' states nothing may be known
-SELECT l.virtualtransaction FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-WHERE l.locktype = 'virtualxid' AND a.datname = current_database() AND a.pid <> pg_backend_pid()
-  AND coalesce(a.state, 'active') = 'active'
-  AND coalesce(a.backend_type, 'client backend') = 'client backend';
-
 -- lock_schema: one process at a time changes the schema
 SELECT pg_advisory_xact_lock(1181641068, 0);

@@ -1,9 +1,8 @@
--- Version 4: views of what is in the store, for whoever looks from plain SQL.
+-- Views of what is in the store, for whoever looks from plain SQL.
 --
 -- Their columns are public: they may become more, and none goes. Times are seconds since 1970. What a
 -- column counts is counted only where a query asks for that column.
 
--- What each queue holds, and how it is set.
 CREATE VIEW fairlead_queue_status AS
 SELECT q.name AS queue,
   (SELECT count(*) FROM fairlead_messages m WHERE m.queue = q.id) AS messages,
@@ -19,13 +18,19 @@ SELECT q.name AS queue,
   q.discipline, q.default_priority, q.step / 1e6 AS ageing, q.weights, q.max_waiting, q.max_failures, q.poison,
   q.enabled,
   CASE q.enabled WHEN 0 THEN (SELECT j.time FROM fairlead_journal j
-    WHERE j.kind = 'switched-off' AND j.queue = q.name ORDER BY j.id DESC LIMIT 1) / 1e6 END AS off_since,
+    WHERE j.kind = 'switched-off' AND j.queue = q.name AND j.tenant = '' ORDER BY j.id DESC LIMIT 1) / 1e6 END AS off_since,
   CASE q.enabled WHEN 0 THEN (SELECT coalesce(j.detail || ', ', '') || 'by ' || j.actor FROM fairlead_journal j
-    WHERE j.kind = 'switched-off' AND j.queue = q.name ORDER BY j.id DESC LIMIT 1) END AS off_why
+    WHERE j.kind = 'switched-off' AND j.queue = q.name AND j.tenant = '' ORDER BY j.id DESC LIMIT 1) END AS off_why,
+  CASE WHEN q.retry IS NOT NULL THEN json_object('base', json_extract(q.retry, '$.base') / 1e6,
+    'factor', json_extract(q.retry, '$.factor') / 1e2, 'limit', json_extract(q.retry, '$.limit') / 1e6,
+    'jitter', json_extract(q.retry, '$.jitter') / 1e2) END AS retry,
+  q.count_as_failure, q.keep_dead / 86400e6 AS keep_dead,
+  q.max_seconds,
+  (SELECT min(g.taken) FROM fairlead_groups g
+    WHERE g.queue = q.id AND g.state = 2) / 1e6 AS longest_held_since,
+  coalesce(q.off_tenants, '[]') AS off_tenants
 FROM fairlead_queues q;
 
--- The groups that wait for a reader: those that can be taken in the order in which they would be, and
--- those that were released with a delay. A raise counts in the order from the next take on.
 CREATE VIEW fairlead_waiting AS
 SELECT p.queue, p.place, p.name AS in_group,
   CASE WHEN p.name IS NULL
@@ -35,16 +40,17 @@ SELECT p.queue, p.place, p.name AS in_group,
     AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1) AS raised_to,
   (SELECT count(*) FROM fairlead_messages m WHERE m.group_id = p.id) AS messages,
   p.arrived / 1e6 AS since,
-  CASE WHEN p.enabled = 0 THEN 'switched-off' WHEN p.place IS NULL THEN 'released' ELSE 'ready' END AS why,
+  CASE WHEN p.enabled = 0 OR p.tenant IN (SELECT value FROM json_each(p.off_tenants)) THEN 'switched-off'
+    WHEN p.place IS NULL THEN 'released' ELSE 'ready' END AS why,
   p.not_before / 1e6 AS until, p.failures
 FROM (
-  SELECT q.name AS queue, q.enabled,
+  SELECT q.name AS queue, q.enabled, q.off_tenants,
     row_number() OVER (PARTITION BY q.name, CASE q.fair WHEN 2 THEN g.tenant END ORDER BY g.k1, g.k2) AS place,
     g.id, g.name, g.tenant, g.priority, g.arrived, g.failures, NULL AS not_before
   FROM fairlead_queues q JOIN fairlead_groups g ON g.queue = q.id AND g.state = 1
   WHERE EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id)
   UNION ALL
-  SELECT q.name, q.enabled, NULL, g.id, g.name, g.tenant, g.priority, g.arrived, g.failures, g.not_before
+  SELECT q.name, q.enabled, q.off_tenants, NULL, g.id, g.name, g.tenant, g.priority, g.arrived, g.failures, g.not_before
   FROM fairlead_queues q JOIN fairlead_groups g ON g.queue = q.id AND g.state = 3
   WHERE EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id)) p;
 
@@ -57,20 +63,24 @@ SELECT q.name AS queue, g.name AS in_group, g.tenant, nullif(g.was_priority, -1)
 FROM fairlead_queues q JOIN fairlead_groups g ON g.queue = q.id AND g.state = 2
   LEFT JOIN fairlead_lease_holders h ON h.id = g.holder;
 
--- The dead letters; of a queue, the oldest first.
 CREATE VIEW fairlead_dead_letters AS
-SELECT q.name AS queue, d.id AS number, d.key AS id, d.group_name AS in_group, d.tenant, d.priority,
-  d.reason, d.attempt, d.died / 1e6 AS died, d.cost, d.type,
-  CASE WHEN d.format > 0 THEN CAST(d.body AS TEXT) END AS body_text, d.body
-FROM fairlead_queues q CROSS JOIN fairlead_dead d ON d.queue = q.id;
+SELECT queue, number, id, in_group, tenant, priority, reason, attempt, died, cost, type,
+  CASE WHEN format & 3 > 0 THEN CAST(body AS TEXT) END AS body_text, body
+FROM (SELECT q.name AS queue, d.id AS number, d.key AS id, d.group_name AS in_group, d.tenant, d.priority,
+    d.reason, d.attempt, d.died / 1e6 AS died, d.cost, d.type, d.format,
+    CASE WHEN d.format & 4 = 0 THEN d.body
+      ELSE substr(d.body, 1 + (d.format >> 4 & 268435455), d.format >> 32 & 268435455) END AS body
+  FROM fairlead_queues q CROSS JOIN fairlead_dead d ON d.queue = q.id);
 
--- The messages that were sent with a delay, and timers of dialogs; of a queue, the next first.
 CREATE VIEW fairlead_delayed_messages AS
-SELECT q.name AS queue, d.key AS id, d.group_name AS in_group, d.tenant, d.priority, d.due / 1e6 AS due,
-  d.expires / 1e6 AS expires, d.cost, d.type,
-  CASE WHEN d.format > 0 THEN CAST(d.body AS TEXT) END AS body_text, d.body
-FROM fairlead_queues q CROSS JOIN fairlead_delayed d ON d.queue = q.id
-WHERE NOT (d.conversation IS NOT NULL AND d.type = 'Error');  -- the end of a lifetime
+SELECT queue, id, in_group, tenant, priority, due, expires, cost, type,
+  CASE WHEN format & 3 > 0 THEN CAST(body AS TEXT) END AS body_text, body
+FROM (SELECT q.name AS queue, d.key AS id, d.group_name AS in_group, d.tenant, d.priority, d.due / 1e6 AS due,
+    d.expires / 1e6 AS expires, d.cost, d.type, d.format,
+    CASE WHEN d.format & 4 = 0 THEN d.body
+      ELSE substr(d.body, 1 + (d.format >> 4 & 268435455), d.format >> 32 & 268435455) END AS body
+  FROM fairlead_queues q CROSS JOIN fairlead_delayed d ON d.queue = q.id
+  WHERE NOT (d.conversation IS NOT NULL AND d.type = 'Error'));  -- the end of a lifetime
 
 -- The services that are declared, and how many ends of dialogs each has that have not ended.
 CREATE VIEW fairlead_services AS
@@ -95,11 +105,8 @@ SELECT 'd-' || e.dialog AS dialog, CASE e.side WHEN 0 THEN 'initiator' ELSE 'tar
 FROM fairlead_endpoints e LEFT JOIN fairlead_endpoints o ON o.dialog = e.dialog AND o.side = 1 - e.side
 WHERE e.state <> 3 OR o.state <> 3;
 
--- The journal.
 CREATE VIEW fairlead_events AS
 SELECT j.id AS position, j.time / 1e6 AS time, j.kind, j.queue, nullif(j.group_name, '') AS in_group,
   j.key AS id, j.tenant, j.priority, j.cost, j.type, j.attempt, j.token, j.actor, j.lease / 1e6 AS lease, j.detail,
-  j.cluster, j.version, j.stream, j.destination, j.address, j.outcome, j.sequence, j.said
+  j.cluster, j.version, j.stream, j.destination, j.address, j.outcome, j.sequence, j.said, NULL AS login
 FROM fairlead_journal j;
-
-UPDATE fairlead_schema SET version = 4;

@@ -1,4 +1,4 @@
--- Version 4: views of what is in the store, for whoever looks from plain SQL.
+-- Views of what is in the store, for whoever looks from plain SQL.
 --
 -- Each has the rights of whoever reads it. Its columns are public: they may become more, and none goes.
 -- What a column counts is counted only where a query asks for that column. A lateral part with an order
@@ -20,9 +20,18 @@ SELECT q.name AS queue,
   q.discipline, q.default_priority, q.step / 1000000.0::double precision AS ageing,
   q.weights::jsonb AS weights, q.max_waiting, q.max_failures, q.poison, q.enabled = 1 AS enabled,
   CASE q.enabled WHEN 0 THEN timestamptz 'epoch' + interval '1 microsecond' * (SELECT j.time FROM fairlead.journal j
-    WHERE j.kind = 'switched-off' AND j.queue = q.name ORDER BY j.id DESC LIMIT 1) END AS off_since,
+    WHERE j.kind = 'switched-off' AND j.queue = q.name AND j.tenant = '' ORDER BY j.id DESC LIMIT 1) END AS off_since,
   CASE q.enabled WHEN 0 THEN (SELECT coalesce(j.detail || ', ', '') || 'by ' || j.actor FROM fairlead.journal j
-    WHERE j.kind = 'switched-off' AND j.queue = q.name ORDER BY j.id DESC LIMIT 1) END AS off_why
+    WHERE j.kind = 'switched-off' AND j.queue = q.name AND j.tenant = '' ORDER BY j.id DESC LIMIT 1) END AS off_why,
+  CASE WHEN q.retry IS NOT NULL THEN jsonb_build_object('base', (q.retry::jsonb->>'base')::double precision / 1e6,
+    'factor', (q.retry::jsonb->>'factor')::double precision / 1e2,
+    'limit', (q.retry::jsonb->>'limit')::double precision / 1e6,
+    'jitter', (q.retry::jsonb->>'jitter')::double precision / 1e2) END AS retry,
+  q.count_as_failure::jsonb AS count_as_failure, q.keep_dead / 86400e6::double precision AS keep_dead,
+  q.max_seconds,
+  timestamptz 'epoch' + interval '1 microsecond' * (SELECT min(g.taken) FROM fairlead.groups g
+    WHERE g.queue = q.id AND g.state = 2) AS longest_held_since,
+  coalesce(q.off_tenants::jsonb, '[]') AS off_tenants
 FROM fairlead.queues q;
 
 -- The groups that wait for a reader: those that can be taken in the order in which they would be, and
@@ -36,10 +45,11 @@ SELECT p.queue, p.place, p.name AS in_group,
     AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1) AS raised_to,
   (SELECT count(*) FROM fairlead.messages m WHERE m.group_id = p.id) AS messages,
   timestamptz 'epoch' + p.arrived * interval '1 microsecond' AS since,
-  CASE WHEN p.enabled = 0 THEN 'switched-off' WHEN p.place IS NULL THEN 'released' ELSE 'ready' END AS why,
+  CASE WHEN p.enabled = 0 OR jsonb_exists(p.off_tenants::jsonb, p.tenant) THEN 'switched-off'
+    WHEN p.place IS NULL THEN 'released' ELSE 'ready' END AS why,
   timestamptz 'epoch' + p.not_before * interval '1 microsecond' AS until, p.failures
 FROM (
-  SELECT q.name AS queue, q.enabled, w.*, NULL::bigint AS not_before
+  SELECT q.name AS queue, q.enabled, q.off_tenants, w.*, NULL::bigint AS not_before
   FROM fairlead.queues q CROSS JOIN LATERAL (
     WITH RECURSIVE walk AS (
       (SELECT 1::bigint AS place, g.id, g.name, g.tenant, g.priority, g.arrived, g.failures, g.k1, g.k2
@@ -55,12 +65,12 @@ FROM (
     SELECT place, id, name, tenant, priority, arrived, failures FROM walk) w
   WHERE q.fair <> 2
   UNION ALL
-  SELECT q.name, q.enabled, row_number() OVER (PARTITION BY q.id, g.tenant ORDER BY g.k1, g.k2),
+  SELECT q.name, q.enabled, q.off_tenants, row_number() OVER (PARTITION BY q.id, g.tenant ORDER BY g.k1, g.k2),
     g.id, g.name, g.tenant, g.priority, g.arrived, g.failures, NULL
   FROM fairlead.queues q JOIN fairlead.groups g ON g.queue = q.id AND g.state = 1
   WHERE q.fair = 2 AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
   UNION ALL
-  SELECT q.name, q.enabled, NULL, g.id, g.name, g.tenant, g.priority, g.arrived, g.failures, g.not_before
+  SELECT q.name, q.enabled, q.off_tenants, NULL, g.id, g.name, g.tenant, g.priority, g.arrived, g.failures, g.not_before
   FROM fairlead.queues q JOIN fairlead.groups g ON g.queue = q.id AND g.state = 3
   WHERE EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)) p;
 
@@ -74,24 +84,26 @@ SELECT q.name AS queue, g.name AS in_group, g.tenant, nullif(g.was_priority, -1)
 FROM fairlead.queues q JOIN fairlead.groups g ON g.queue = q.id AND g.state = 2
   LEFT JOIN fairlead.lease_holders h ON h.id = g.holder;
 
--- The dead letters; of a queue, the oldest first.
 CREATE VIEW fairlead.dead_letters WITH (security_invoker = true) AS
 SELECT q.name AS queue, d.id AS number, d.key AS id, d.group_name AS in_group, d.tenant, d.priority,
   d.reason, d.attempt, timestamptz 'epoch' + d.died * interval '1 microsecond' AS died, d.cost, d.type,
-  CASE WHEN d.format > 0 THEN convert_from(d.body, 'UTF8') END AS body_text, d.body
+  CASE WHEN d.format & 3 > 0 THEN convert_from(b.body, 'UTF8') END AS body_text, b.body
 FROM fairlead.queues q CROSS JOIN LATERAL (
-  SELECT x.* FROM fairlead.dead x WHERE x.queue = q.id ORDER BY x.id) d;
+  SELECT x.* FROM fairlead.dead x WHERE x.queue = q.id ORDER BY x.id) d
+CROSS JOIN LATERAL (SELECT CASE WHEN d.format & 4 = 0 THEN d.body
+  ELSE substr(d.body, 1 + (d.format >> 4 & 268435455)::integer, (d.format >> 32)::integer) END AS body) b;
 
--- The messages that were sent with a delay, and timers of dialogs; of a queue, the next first.
 CREATE VIEW fairlead.delayed_messages WITH (security_invoker = true) AS
 SELECT q.name AS queue, d.key AS id, d.group_name AS in_group, d.tenant, d.priority,
   timestamptz 'epoch' + d.due * interval '1 microsecond' AS due,
   timestamptz 'epoch' + d.expires * interval '1 microsecond' AS expires, d.cost, d.type,
-  CASE WHEN d.format > 0 THEN convert_from(d.body, 'UTF8') END AS body_text, d.body
+  CASE WHEN d.format & 3 > 0 THEN convert_from(b.body, 'UTF8') END AS body_text, b.body
 FROM fairlead.queues q CROSS JOIN LATERAL (
   SELECT x.* FROM fairlead.delayed x WHERE x.queue = q.id
     AND NOT (x.conversation IS NOT NULL AND x.type = 'Error')  -- the end of a lifetime
-  ORDER BY x.due, x.id) d;
+  ORDER BY x.due, x.id) d
+CROSS JOIN LATERAL (SELECT CASE WHEN d.format & 4 = 0 THEN d.body
+  ELSE substr(d.body, 1 + (d.format >> 4 & 268435455)::integer, (d.format >> 32)::integer) END AS body) b;
 
 -- The services that are declared, and how many ends of dialogs each has that have not ended.
 CREATE VIEW fairlead.services WITH (security_invoker = true) AS
@@ -122,7 +134,5 @@ CREATE VIEW fairlead.events WITH (security_invoker = true) AS
 SELECT j.id AS position, timestamptz 'epoch' + j.time * interval '1 microsecond' AS time, j.kind, j.queue,
   nullif(j.group_name, '') AS in_group, j.key AS id, j.tenant, j.priority, j.cost, j.type, j.attempt, j.token, j.actor,
   timestamptz 'epoch' + j.lease * interval '1 microsecond' AS lease, j.detail, j.cluster, j.version, j.stream,
-  j.destination, j.address, j.outcome, j.sequence, j.said::jsonb AS said
+  j.destination, j.address, j.outcome, j.sequence, j.said::jsonb AS said, j.login
 FROM fairlead.journal j;
-
-UPDATE fairlead.schema SET version = 4;
