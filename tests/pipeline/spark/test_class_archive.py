@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 from tests.disks import disk
 
-from fairlead.pipeline.spark.class_archive import KEPT, ClassArchive, has_own
+from fairlead.pipeline.spark.class_archive import (
+    KEPT,
+    TRIES,
+    ClassArchive,
+    has_own,
+    on_class_path,
+)
 
 JAVA = """#!/bin/sh
 # Accepts an archive that says `whole`, and writes one of its own classes.
@@ -23,6 +29,12 @@ case $1 in
 esac
 """
 CLASS_PATH = "jars/a.jar:jars/b.jar"
+CLASS_PATH_VARIABLES = (
+    "SPARK_CONF_DIR",
+    "HADOOP_CONF_DIR",
+    "YARN_CONF_DIR",
+    "SPARK_DIST_CLASSPATH",
+)
 
 
 class Machine:
@@ -102,6 +114,51 @@ def test_what_java_refuses_goes_and_is_written_anew(machine: Machine) -> None:
     assert makes(machine.run(written="half"))
     assert makes(machine.run())
     assert machine.used(machine.run()) == "whole"
+
+
+def test_a_java_that_never_writes_what_is_accepted_is_not_asked_for_ever(machine: Machine) -> None:
+    for _ in range(TRIES):
+        assert makes(machine.run(written="torn"))
+    assert not makes(machine.run())
+    assert not makes(machine.run())
+    assert makes(machine.run("21"))  # another Java is
+
+
+def test_what_was_refused_before_one_was_accepted_does_not_count(machine: Machine) -> None:
+    for _ in range(3):
+        for _ in range(TRIES - 1):
+            assert makes(machine.run(written="torn"))
+        assert makes(machine.run())
+        used = machine.run()
+        assert machine.used(used)
+        next(machine.folder.glob("*.json")).unlink()
+
+
+def test_a_java_that_has_a_folder_among_its_classes_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (*CLASS_PATH_VARIABLES, "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    spark, settings = tmp_path / "spark", tmp_path / "settings"
+    settings.mkdir()
+    jar = tmp_path / "a.jar"
+    jar.touch()
+    for name in CLASS_PATH_VARIABLES:
+        monkeypatch.setenv(name, str(settings))
+    own = f"{jar}{os.pathsep}{settings}"
+    assert on_class_path(spark, own) == []  # an empty one does no harm
+    (settings / "spark-defaults.conf").write_text("spark.ui.enabled false")
+    for name in CLASS_PATH_VARIABLES:
+        monkeypatch.delenv(name)
+    assert on_class_path(spark, own) == [settings]
+    assert on_class_path(spark, str(jar)) == []
+    for name in CLASS_PATH_VARIABLES:
+        with monkeypatch.context() as patch:
+            patch.setenv(name, str(settings))
+            assert on_class_path(spark, "") == [settings], name
+    (spark / "conf").mkdir(parents=True)
+    (spark / "conf" / "hive-site.xml").touch()
+    assert on_class_path(spark, "") == [spark / "conf"]
 
 
 def test_what_has_another_size_than_it_had_is_not_used(machine: Machine) -> None:

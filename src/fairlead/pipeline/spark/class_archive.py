@@ -23,6 +23,8 @@ log: Final = logging.getLogger("fairlead")
 
 KEPT: Final = 2
 """Archives that stay, of about 185 MB each: those that were used last."""
+TRIES: Final = 3
+"""So often a Java writes one that none accepts, then no more."""
 ZOMBIE: Final = "Z"
 """The state of a process that has ended, and of which nobody has heard that."""
 SECONDS: Final = 60
@@ -74,6 +76,7 @@ class ClassArchive:
         if (executable.resolve().parent.parent / "lib" / "server" / "classes.jsa").is_file():
             self._base = None
         self._made, self._making = folder / f"{self._key}.json", folder / f"{self._key}.making"
+        self._refused = folder / f"{self._key}.refused"
         self._uses: _Made | None = None
         self._makes: _Making | None = None
 
@@ -121,6 +124,8 @@ class ClassArchive:
     def _begin(self) -> Path | None:
         """Become the one process that writes the archive, and where; None: it cannot."""
         self._folder.mkdir(parents=True, exist_ok=True)
+        if self._refusals() >= TRIES:
+            return None
         part = self._folder / f"{self._key}-{secrets.token_hex(4)}.part"
         making = _Making(part.name, _process(os.getpid()))
         try:
@@ -130,6 +135,13 @@ class ClassArchive:
             return None  # another one does
         self._makes = making
         return part if self._has_base(part.with_suffix(".own")) else None
+
+    def _refusals(self) -> int:
+        """How many archives were written one after the other that no Java accepted."""
+        try:
+            return len(self._refused.read_text())
+        except FileNotFoundError:
+            return 0
 
     def _has_base(self, part: Path) -> bool:
         """Whether there is an archive of Java's own classes; a Java without any gets one."""
@@ -157,7 +169,11 @@ class ClassArchive:
             made = _Made(part.stat().st_size, found.class_path)
             part.replace(self._archive)
             _write(self._made, made._asdict())
+            self._refused.unlink(missing_ok=True)
             self._clear_away()
+        elif found.class_path:
+            with self._refused.open("a") as refused:
+                refused.write("x")
         part.unlink(missing_ok=True)
         self._making.unlink(missing_ok=True)
 
@@ -187,6 +203,22 @@ class ClassArchive:
 def has_own(options: str) -> bool:
     """Whether a user's options for Java say what archive there is."""
     return any(each in options for each in OWN_OPTIONS)
+
+
+def on_class_path(spark: Path, more: str) -> list[Path]:
+    """The folders on Spark's class path in which there is something; Java archives none of these.
+
+    `spark`: the folder of PySpark; `more`: the user's own class path.
+    """
+    home = os.environ.get("SPARK_HOME") or str(spark)
+    named = [
+        os.environ.get("SPARK_CONF_DIR") or str(Path(home) / "conf"),
+        *(os.environ.get(name, "") for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR")),
+        *os.environ.get("SPARK_DIST_CLASSPATH", "").split(os.pathsep),
+        *more.split(os.pathsep),
+    ]
+    folders = [Path(name) for name in named if name]
+    return [folder for folder in folders if folder.is_dir() and any(folder.iterdir())]
 
 
 def _write(path: Path, found: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.errors import EnvironmentProblem, UserError
 from fairlead.extras import need
-from fairlead.pipeline.spark.class_archive import ClassArchive, has_own
+from fairlead.pipeline.spark.class_archive import ClassArchive, has_own, on_class_path
 from fairlead.pipeline.spark.java import Java, cache_folder, java_for_spark
 from fairlead.pipeline.spark.log import SPARK_LOG
 
@@ -310,10 +310,12 @@ def _local_settings(master: str) -> dict[str, Setting]:
 def _archive_of(java: Java, config: Mapping[str, Setting]) -> ClassArchive | None:
     """Return the archive of classes for a session on this machine; None: it gets none."""
     given = os.environ.get("SPARK_SUBMIT_OPTS", ""), config.get("spark.driver.extraJavaOptions", "")
-    folder = cache_folder("classes")
+    folder, spark = cache_folder("classes"), Path(pyspark.__file__).parent
     if folder is None or has_own(" ".join(map(str, given))):
         return None
-    return ClassArchive(folder, java.executable, java.answer, Path(pyspark.__file__).parent)
+    if on_class_path(spark, str(config.get("spark.driver.extraClassPath", ""))):
+        return None
+    return ClassArchive(folder, java.executable, java.answer, spark)
 
 
 def _submit_options(options: Sequence[str]) -> str:
