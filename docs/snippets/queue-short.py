@@ -1,10 +1,9 @@
 from fairlead import Store
 
 with Store.open("sqlite:///calls.db") as store:
-    for patient, what in [("kim", "blood"), ("lee", "x-ray"), ("kim", "result"), ("mia", "x-ray")]:
+    for patient, what in [("kim", "blood"), ("lee", "x-ray"), ("kim", "result")]:
         store.send("ward", what, group=patient)
-    store.prioritise("ward", "mia", 200)
-
+    store.prioritise("ward", "lee", 200)
     while work := store.take("ward"):
         with work:
             print(work.group, [message.body for message in work])
