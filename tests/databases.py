@@ -1,4 +1,6 @@
-"""Databases of PostgreSQL that are used again: to empty one takes a tenth of what making one takes.
+"""Databases of tests: a file of SQLite goes with its test, one of PostgreSQL is used again.
+
+To empty one of PostgreSQL takes a tenth of what making one takes.
 
 A test that is over gives back those that it was lent, and another gets them if nobody is connected
 and all but the rows of tables is as it was made: no function, grant, table or setting is another.
@@ -7,8 +9,10 @@ What a fixture of a whole module makes is its own and never given back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -38,6 +42,7 @@ SELECT (SELECT count(*) FROM pg_stat_activity a WHERE a.datname = current_databa
        ) AS things (x))
 """
 """Who else is connected, and what all but rows comes to."""
+FILE = "sqlite:///"
 TABLES = (
     "SELECT relname FROM pg_class WHERE relnamespace = 'fairlead'::regnamespace AND relkind = 'r'"
 )
@@ -71,6 +76,15 @@ class Lent:
                 return self.to_test(url)
         return None
 
+    @contextmanager
+    def to_all(self) -> Iterator[None]:
+        """What is made in this block is for all tests of this process, whichever test makes it."""
+        self.wider_fixtures += 1
+        try:
+            yield
+        finally:
+            self.wider_fixtures -= 1
+
     @cached_property
     def made(self) -> Made:
         """What a new one looks like."""
@@ -78,18 +92,22 @@ class Lent:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
-        self.wider_fixtures += fixturedef.scope != "function"
-        try:
+        if fixturedef.scope == "function":
             return (yield)
-        finally:
-            self.wider_fixtures -= fixturedef.scope != "function"
+        with self.to_all():
+            return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self) -> Generator[None, object, object]:
         try:
             return (yield)
         finally:
-            self.free += self.of_this_test
+            for url in self.of_this_test:
+                if url.startswith(FILE):
+                    for ending in ("", "-wal", "-shm", "-journal"):
+                        Path(url.removeprefix(FILE) + ending).unlink(missing_ok=True)
+                else:
+                    self.free.append(url)
             self.of_this_test = []
 
 

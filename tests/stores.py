@@ -95,7 +95,7 @@ def fresh_url(dialect: str) -> str:
     """The URL of a database in which nothing is."""
     number = next(_numbers)
     if dialect == "sqlite":
-        return f"sqlite:///{quick()}/store-{number}.db"
+        return lent.to_test(f"sqlite:///{quick()}/store-{number}.db")
     return _create_database(f"empty_{number}", "template1")
 
 

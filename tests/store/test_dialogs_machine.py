@@ -29,7 +29,7 @@ from fairlead.store.message import Message
 from fairlead.store.queues.bodies import BYTES, JSON, TEXT, encoded
 from tests.store.mixed import OnLoop
 from tests.store.plain_dialogs import End, Hold, PlainDialogs, PlainQueue, Refused, Row
-from tests.stores import made_url, scratch
+from tests.stores import lent, made_url, scratch
 
 PLAINS = count(1)
 SECOND = 1_000_000
@@ -116,7 +116,8 @@ class Opened(NamedTuple):
 @cache
 def opened(dialect: str) -> Opened:
     """One for all days of a process, unless a day went wrong."""
-    url = made_url(dialect)
+    with lent.to_all():
+        url = made_url(dialect)
 
     def clock() -> Fraction:
         return Fraction(Clock.now, SECOND)

@@ -5,11 +5,12 @@ PostgreSQL for each table and index, what its functions have read, too; on SQLit
 that it ran.
 """
 
+import atexit
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
+from functools import cache
 from typing import Any, Final
 
 import psycopg
@@ -19,7 +20,7 @@ from fairlead.store.database.sqlite import as_json
 from fairlead.store.database.statements import statements, statements_of
 from fairlead.store.store import Store
 from tests.store.large import LATER, fill
-from tests.stores import made_url
+from tests.stores import lent, made_url, scratch
 
 SIZE: Final = 20_000
 LARGE: Final = 1_000_000
@@ -341,29 +342,34 @@ Filled = tuple[Any, str, int]
 DIALECTS = ("sqlite", "postgresql")
 
 
+@cache
+def _filled(dialect: str, size: int) -> Filled:
+    """Made once in a process: in whatever order tests run, each of them asks for one of few."""
+    with lent.to_all():
+        url = made_url(dialect)
+    folder = scratch() / f"plans-{dialect}-{size}"
+    folder.mkdir()
+    with Store.open(url) as store:
+        fill(store, folder, size)
+    connection: Any
+    if dialect == "sqlite":
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    else:
+        connection = psycopg.connect(url, autocommit=True)
+    atexit.register(connection.close)
+    return connection, dialect, size
+
+
 @pytest.fixture(
-    scope="module",
     params=[
         *((dialect, SIZE) for dialect in DIALECTS),
         *(pytest.param((dialect, LARGE), marks=pytest.mark.slow) for dialect in DIALECTS),
     ],
     ids=lambda param: f"{param[0]}-{param[1]}",
 )
-def filled(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Filled]:
+def filled(request: pytest.FixtureRequest) -> Filled:
     """A connection to a store in which all has grown, its dialect, and how much of each it has."""
-    dialect, size = request.param
-    url = made_url(dialect)
-    with Store.open(url) as store:
-        fill(store, tmp_path_factory.mktemp("plans"), size)
-    if dialect == "sqlite":
-        file = url.removeprefix("sqlite:///")
-        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-            yield connection, dialect, size
-    else:
-        with psycopg.connect(url, autocommit=True) as server:
-            yield server, dialect, size
+    return _filled(*request.param)
 
 
 @pytest.mark.parametrize("name", sorted({*statements("sqlite"), *statements("postgresql")}))

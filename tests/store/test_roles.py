@@ -13,7 +13,7 @@ from tests.store.roles import SNIPPETS, UrlOf, store_with_roles
 from tests.stores import made_url
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def url_of() -> UrlOf:
     return store_with_roles()
 

@@ -370,7 +370,7 @@ SQL: Final[dict[str, tuple[str, str]]] = {
     "reset": ("operator", "SELECT fairlead.reset('Bangkok')"),
     "machines": (
         "operator",
-        "UPDATE fairlead.machines SET enabled = NOT enabled WHERE cluster = 'Bangkok'",
+        "UPDATE fairlead.machines SET weight = weight + 1 WHERE cluster = 'Bangkok'",
     ),
 }
 VIEWS: Final = (

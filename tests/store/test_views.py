@@ -19,7 +19,7 @@ from psycopg.rows import dict_row
 
 from fairlead import Cluster, Store
 from tests.store.roles import SNIPPETS
-from tests.stores import made_url
+from tests.stores import lent, made_url
 
 Row = dict[str, Any]
 Open = Callable[..., Store]
@@ -285,7 +285,8 @@ def places_of(url: str, queue: str) -> dict[str, int]:
 @cache
 def _url(dialect: str) -> str:
     """One database for all examples, each of which has a queue of its own."""
-    return made_url(dialect)
+    with lent.to_all():
+        return made_url(dialect)
 
 
 def _do(store: Store, clock: Clock, queue: str, shared: bool, step: tuple[str, int, int]) -> None:
