@@ -13,7 +13,7 @@ from fairlead.serve.node.tries import Tried, Tries
 from fairlead.serve.wire.records import ACCEPTED, Outcome
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settlement import Given
-from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taken_group import TakenGroup
 
 
 def held(group: int) -> Any:
@@ -46,7 +46,7 @@ def test_what_was_given_before_is_known_though_only_others_of_its_group_were_don
     messages = [Received(str(k), k, None, "kim", "", 1, 0.0, k) for k in (1, 2, 3)]
 
     def taken(attempt: int, found: list[Received]) -> Holding:
-        group = Held(1, "kim", "", 0, attempt, 7, 0, 0, (0, 0), found)
+        group = TakenGroup(1, "kim", "", 0, attempt, 7, 0, 0, (0, 0), found)
         return Holding("jobs", group, known, raises=False)
 
     holding = taken(2, [*messages])

@@ -6,11 +6,11 @@ from fairlead.errors import StoreError
 from fairlead.serve.node.calls import Ending, Unit
 from fairlead.serve.node.units import RETRY, Units
 from fairlead.store.queues.settlement import ACCEPTED, Settlement
-from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taken_group import TakenGroup
 
 
 def unit(token: int) -> Unit:
-    held = Held(token, "", "", 0, 1, token, 0, 0, (0, 0))
+    held = TakenGroup(token, "", "", 0, 1, token, 0, 0, (0, 0))
     end = Settlement(ACCEPTED, token, token, "")
     return Unit(lambda _unit, _error: None, ends=[Ending("jobs", end, held)])
 

@@ -44,7 +44,8 @@ from fairlead.store.arguments import OWN
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.message import Message
 from fairlead.store.queues.settlement import Settlement
-from fairlead.store.queues.taking import Claim, Held
+from fairlead.store.queues.taken_group import TakenGroup
+from fairlead.store.queues.taking import Claim
 from fairlead.store.store import Store
 from fairlead.store.transaction import Transaction
 
@@ -129,13 +130,13 @@ class Executor:
         self._temporaries.renew()
         return lost, self._subscriptions.renew()
 
-    def _take(self, call: Take) -> list[Held]:
+    def _take(self, call: Take) -> list[TakenGroup]:
         if not self._store.ready(call.queue):  # a look costs less than a take that finds nothing
             return []
         works = self._store.take_now(call.queue, self._claim(call))
         return self._limited(call.queue, [work.held for work in works])
 
-    def _limited(self, queue: str, found: list[Held]) -> list[Held]:
+    def _limited(self, queue: str, found: list[TakenGroup]) -> list[TakenGroup]:
         """What is held, with how long its messages may be."""
         if found:
             until, most = self._most.get(queue, (0.0, None))
@@ -163,7 +164,7 @@ class Executor:
                 return Written([error] * len(units), [error] * len(takes))
             return Written(self.write(units), [self._tried(each) for each in takes])
 
-    def _tried(self, call: Take) -> list[Held] | Exception:
+    def _tried(self, call: Take) -> list[TakenGroup] | Exception:
         try:
             return self._take(call)
         except UserError as error:
@@ -200,12 +201,14 @@ class Executor:
             return [*first, *self._in_parts(units[half:], missed)]
         return [None] * len(units)
 
-    def _write(self, units: list[Unit], takes: Sequence[Take] = ()) -> list[list[Held] | Exception]:
+    def _write(
+        self, units: list[Unit], takes: Sequence[Take] = ()
+    ) -> list[list[TakenGroup] | Exception]:
         if any(unit.sends for unit in units):
             return self._do(units, takes)
         return self._store.even_if_full(lambda: self._do(units, takes))  # it makes room
 
-    def _do(self, units: list[Unit], takes: Sequence[Take]) -> list[list[Held] | Exception]:
+    def _do(self, units: list[Unit], takes: Sequence[Take]) -> list[list[TakenGroup] | Exception]:
         claims = [self._claim(each) for each in takes]
         for each in takes:
             self._store.tend(each.queue)
@@ -258,7 +261,7 @@ class _Doing:
         self._store, self._tx, self._missing = store, tx, missing
         self._batches: dict[str, list[dict[str, Any]]] = {}
         self._ends: dict[str, list[Settlement]] = {}
-        self._raised: list[tuple[str, Held, Settlement]] = []
+        self._raised: list[tuple[str, TakenGroup, Settlement]] = []
         """Groups that are let go of, and are to be raised by what waits in them."""
         self._reads: dict[str, list[str]] = {}
         """What the policies of clusters read of a message."""
@@ -283,7 +286,7 @@ class _Doing:
             if priority is not None:
                 self._tx.prioritise(queue, group, priority)
 
-    def _highest(self, held: Held, end: Settlement) -> int | None:
+    def _highest(self, held: TakenGroup, end: Settlement) -> int | None:
         """The highest priority of what waits in a group behind what is done; None: nothing does."""
         given = [each.number for each in end.given]
         found: list[int] = []

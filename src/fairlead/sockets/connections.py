@@ -35,7 +35,7 @@ class Connections(Closing):
     ) -> None:
         """As a `Socket`."""
         self._memory = memory
-        self.unfinished = Unfinished(memory)
+        self.unfinished: Unfinished[Pipe] = Unfinished(memory)
         self.lock: Any = self._new_lock()
         self._buffer = buffer
         self._max_size = max_size

@@ -38,7 +38,7 @@ class Owner(Interface):
     """What a pipe belongs to. Its lock is held in all of these calls."""
 
     lock: Any
-    unfinished: Unfinished
+    unfinished: Unfinished[Pipe]
     """What has come in part of its peers' messages."""
 
     def opened(self, pipe: Pipe) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Hashable
+from typing import Final, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from fairlead.sockets.pipe import Pipe
+Peer = TypeVar("Peer", bound=Hashable)
 
 
-class Unfinished:
+class Unfinished(Generic[Peer]):
     """How much of them is held, and of whom. For the loop's thread.
 
     Whoever begins a message and does not end it holds memory for as long as he likes. So where all
@@ -20,23 +20,23 @@ class Unfinished:
         """`memory`: bytes that may be held."""
         self._memory: Final = memory
         self._all = 0
-        self._of: Final[dict[Pipe, int]] = {}
+        self._of: Final[dict[Peer, int]] = {}
         """Those who have begun a message, the first one first."""
 
-    def came(self, pipe: Pipe, held: int, *, anew: bool) -> Pipe | None:
+    def came(self, peer: Peer, held: int, *, anew: bool) -> Peer | None:
         """So many bytes are held of a peer's message now; whose connection is to end for that.
 
         `anew`: whether it is another message than before.
         """
         if anew or not held:
-            self.forget(pipe)
+            self.forget(peer)
         if held:
-            self._all += held - self._of.get(pipe, 0)
-            self._of[pipe] = held
+            self._all += held - self._of.get(peer, 0)
+            self._of[peer] = held
         if self._all > self._memory and len(self._of) > 1:
             return next(iter(self._of))
         return None
 
-    def forget(self, pipe: Pipe) -> None:
+    def forget(self, peer: Peer) -> None:
         """A connection is over, or its message whole."""
-        self._all -= self._of.pop(pipe, 0)
+        self._all -= self._of.pop(peer, 0)

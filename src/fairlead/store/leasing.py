@@ -31,7 +31,8 @@ from fairlead.store.queues.received import Received
 from fairlead.store.queues.settings import known_queue
 from fairlead.store.queues.settlement import Settlement, portions
 from fairlead.store.queues.settling import settle, stale
-from fairlead.store.queues.taking import PAGE, Claim, Held, more_of_held, take_portion
+from fairlead.store.queues.taken_group import PAGE, TakenGroup
+from fairlead.store.queues.taking import Claim, more_of_held, take_portion
 from fairlead.store.queues.unreadable import are_readable, bury_unreadable
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
@@ -70,7 +71,7 @@ class StoreWork(HeldWork):
     releases the group, and that counts as a failure.
     """
 
-    def __init__(self, store: StoreLeases, queue: str, held: Held) -> None:
+    def __init__(self, store: StoreLeases, queue: str, held: TakenGroup) -> None:
         """Made by `Store.take`."""
         super().__init__(store, queue, held)
         self._store = store
@@ -182,7 +183,7 @@ class StoreLeases(ABC, DialogSession):
         """What this process will take it holds for others: no message has failed if it dies."""
         self._leases.for_others()
 
-    def taking(self) -> AbstractContextManager[Callable[[Iterable[Held]], None]]:
+    def taking(self) -> AbstractContextManager[Callable[[Iterable[TakenGroup]], None]]:
         """In this block something is taken; gives what is to be told what was.
 
         What was taken, and is told to nobody, as its answer was lost, goes back some time later.
@@ -210,7 +211,7 @@ class StoreLeases(ABC, DialogSession):
                 return works
             waited = True
 
-    def _look_and_take(self, wanted: str, claim: Claim) -> list[Held]:
+    def _look_and_take(self, wanted: str, claim: Claim) -> list[TakenGroup]:
         self.tend(wanted)
         with self.taking() as took:
             found = self._take(wanted, claim)
@@ -241,12 +242,12 @@ class StoreLeases(ABC, DialogSession):
 
     # -------- what work asks for
 
-    def more(self, held: Held, given: list[int]) -> list[Received]:
+    def more(self, held: TakenGroup, given: list[int]) -> list[Received]:
         """Messages of a group that were not given yet."""
         with self._connection() as database:
             return more_of_held(database, held, given, self._clock())
 
-    def holds(self, held: Held) -> bool:
+    def holds(self, held: TakenGroup) -> bool:
         """Whether a group is still the reader's."""
         with self._connection() as database:
             return bool(database.run("still_held", id=held.id, token=held.token))
@@ -312,7 +313,7 @@ class StoreLeases(ABC, DialogSession):
             settle(database, found, [end], self._context.actor)
 
     @again
-    def extend(self, held: Held, lease: float) -> int:
+    def extend(self, held: TakenGroup, lease: float) -> int:
         """A longer lease; its new end."""
         length = duration("lease", lease, MIN_LEASE)
         with self._writing() as database:
@@ -329,14 +330,14 @@ class StoreLeases(ABC, DialogSession):
         """Take work or settle it; on a full disk with the room that is kept for that."""
         return what() if self._reserve is None else self._reserve.needed_by(what)
 
-    def _take(self, queue: str, claim: Claim) -> list[Held]:
+    def _take(self, queue: str, claim: Claim) -> list[TakenGroup]:
         while True:  # what nobody wants any more goes in portions, and others write between them
             found, more = self._take_portion(queue, claim)
             if not more:
                 return found
 
     @again
-    def _take_portion(self, queue: str, claim: Claim) -> tuple[list[Held], bool]:
+    def _take_portion(self, queue: str, claim: Claim) -> tuple[list[TakenGroup], bool]:
         alone = partial(self._take_alone, queue, claim)
         if self._lots is None or claim.most > 1 or claim.name is not None:
             return alone()
@@ -347,11 +348,11 @@ class StoreLeases(ABC, DialogSession):
 
     def _take_together(
         self, queue: str, claims: list[Claim]
-    ) -> list[tuple[list[Held], bool]] | None:
+    ) -> list[tuple[list[TakenGroup], bool]] | None:
         """Take for as many as there are. Where that is not enough, the others look again."""
         claim = claims[0]._replace(most=len(claims))
 
-        def taken(database: Database) -> list[tuple[list[Held], bool]]:
+        def taken(database: Database) -> list[tuple[list[TakenGroup], bool]]:
             found, more = take_portion(database, queue, claim, self._clock())
             left = len(claims) - len(found)
             return [*(([each], False) for each in found), *[([], more or bool(found))] * left]
@@ -375,7 +376,7 @@ class StoreLeases(ABC, DialogSession):
                 raise
             return None
 
-    def _take_alone(self, queue: str, claim: Claim) -> tuple[list[Held], bool]:
+    def _take_alone(self, queue: str, claim: Claim) -> tuple[list[TakenGroup], bool]:
         if self._one_statement and claim.most == 1 and queue not in self._shared:
             try:
                 return self._take_one(queue, claim)
@@ -384,7 +385,7 @@ class StoreLeases(ABC, DialogSession):
         with self._writing() as database:
             return take_portion(database, queue, claim, self._clock())
 
-    def _take_one(self, queue: str, claim: Claim) -> tuple[list[Held], bool]:
+    def _take_one(self, queue: str, claim: Claim) -> tuple[list[TakenGroup], bool]:
         """In one statement; what cannot be read is buried in a transaction of its own."""
         while True:
             with self._alone() as database:

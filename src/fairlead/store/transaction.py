@@ -44,7 +44,8 @@ from fairlead.store.queues.sending import send
 from fairlead.store.queues.settings import Queue, known_queue, made_queue, read_queue
 from fairlead.store.queues.settlement import ACCEPTED, REJECTED, RELEASE, Settlement
 from fairlead.store.queues.settling import fence, settle
-from fairlead.store.queues.taking import Claim, Held, more_of_held, renewed, take, take_from
+from fairlead.store.queues.taken_group import TakenGroup
+from fairlead.store.queues.taking import Claim, more_of_held, renewed, take, take_from
 from fairlead.store.verbs.clusters import ClusterVerbs
 from fairlead.store.verbs.conversations import ConversationVerbs
 from fairlead.store.work import HeldWork
@@ -197,12 +198,12 @@ class Transaction(ClusterVerbs, ConversationVerbs):
             self._doom(error)
             raise
 
-    def take_now(self, queue: str, claim: Claim) -> list[Held]:
+    def take_now(self, queue: str, claim: Claim) -> list[TakenGroup]:
         """Take the best groups, with a lease that begins here and goes on after the transaction."""
         self._check()
         return take_from(self._database, queue_name(queue), claim, self._context.clock())
 
-    def renew(self, every: Iterable[Held], lease: float) -> list[int]:
+    def renew(self, every: Iterable[TakenGroup], lease: float) -> list[int]:
         """Longer leases for work, from now on so many seconds; the tokens of what is lost."""
         self._check()
         deadline = time_of(self._database, self._context.clock()) + duration("lease", lease)
@@ -217,7 +218,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         self._check()
         return self._database.execute(sql, values)
 
-    def more(self, held: Held, given: list[int]) -> list[Received]:
+    def more(self, held: TakenGroup, given: list[int]) -> list[Received]:
         """Messages of a group that was taken here, and that were not given yet."""
         return more_of_held(self._database, held, given, self._context.clock())
 
@@ -374,7 +375,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
 class TransactionWork(HeldWork):
     """Work that was taken in a transaction: it is read and settled there, and has no lease."""
 
-    def __init__(self, tx: Transaction, queue: str, held: Held) -> None:
+    def __init__(self, tx: Transaction, queue: str, held: TakenGroup) -> None:
         """Made by `Transaction.take`."""
         super().__init__(tx, queue, held)
         self._tx = tx

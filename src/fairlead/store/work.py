@@ -19,7 +19,7 @@ from fairlead.store.message import Message, message_of, not_given
 from fairlead.store.queues.failing import ERROR
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settlement import ACCEPTED, REJECTED, RELEASE, Given, Settlement
-from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taken_group import TakenGroup
 
 AT_ONCE: Final = 0.0001
 """Seconds. Whoever ends a conversation has to ask the server, which takes longer: nobody can have
@@ -35,7 +35,7 @@ class HeldWork(Work):
     releases the group, and that counts as a failure, unless it raises StoreError.
     """
 
-    def __init__(self, session: DialogSession, queue: str, held: Held) -> None:
+    def __init__(self, session: DialogSession, queue: str, held: TakenGroup) -> None:
         """`session`: through whom its reader answers in conversations."""
         self._session = session
         self.queue = queue

@@ -11,7 +11,7 @@ from fairlead.errors import MessageError
 from fairlead.store.arguments import OWN
 from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.queues.settlement import Settlement
-from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taken_group import TakenGroup
 
 QUEUE: Final = "queue"
 CLUSTER: Final = "cluster"
@@ -58,7 +58,7 @@ class Ending(Struct):
 
     queue: str
     end: Settlement
-    held: Held
+    held: TakenGroup
     """The group; it is in hand for as long as this is to be stored."""
     raises: bool = False
     """Whether what waits in the group then is to raise it again, as its end lets go of it."""
@@ -85,7 +85,7 @@ class Unit(Struct, eq=False):
 
 
 class Take(Struct, eq=False):
-    """Take the best groups of a queue. The result: `Held`s, best first."""
+    """Take the best groups of a queue. The result: `TakenGroup`s, best first."""
 
     queue: str
     most: int
@@ -117,7 +117,7 @@ class Written(Struct):
 
     units: list[Exception | None]
     """Why each was refused, if it was."""
-    takes: list[list[Held] | Exception] = []
+    takes: list[list[TakenGroup] | Exception] = []
     """What each has taken, or why it could not."""
 
 
@@ -129,7 +129,7 @@ def failed(call: Write, error: Exception) -> Written:
 class More(Struct, eq=False):
     """What came for a group meanwhile. The result: `Received`s."""
 
-    held: Held
+    held: TakenGroup
     given: list[int]
     owner: Any
 
@@ -140,7 +140,7 @@ class Renew(Struct, eq=False):
     The result: the tokens of what is lost, and whether all clients that have left are let go.
     """
 
-    held: dict[str, list[Held]]
+    held: dict[str, list[TakenGroup]]
     """By queue."""
 
 

@@ -27,7 +27,7 @@ from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.queues.failing import ERROR, PROCESS
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settlement import RELEASE, Given
-from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taken_group import TakenGroup
 
 IDLE: Final = 5.0
 """Seconds for which a link may hold a group of which it wants nothing more."""
@@ -367,7 +367,7 @@ class Desk:
         receiver.ready.append(holding)
         self._serve_with(receiver, holding)
 
-    def took(self, call: Take, found: list[Held], error: Exception | None) -> None:
+    def took(self, call: Take, found: list[TakenGroup], error: Exception | None) -> None:
         """Groups were taken, or could not be."""
         self._taking = False
         if error is None:

@@ -19,7 +19,7 @@ from fairlead.store.queues.settlement import (
     Given,
     Settlement,
 )
-from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taken_group import TakenGroup
 
 DELAY: Final = "x-opt-delivery-delay"
 """Milliseconds, in the annotations of a modified message, until it comes again."""
@@ -41,7 +41,7 @@ class Holding:
     does so with the whole group: until that, nothing more of it is given.
     """
 
-    def __init__(self, queue: str, held: Held, tries: Tries, *, raises: bool) -> None:
+    def __init__(self, queue: str, held: TakenGroup, tries: Tries, *, raises: bool) -> None:
         """As it was taken. `tries`: those of its server. `raises`: as its desk has it."""
         self.queue, self.held = queue, held
         self._raises = raises and bool(held.group)

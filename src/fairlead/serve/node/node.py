@@ -56,7 +56,7 @@ from fairlead.serve.wire.records import (
     Opened,
     TooLarge,
 )
-from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taken_group import TakenGroup
 
 RENEW: Final = 15.0
 """Seconds: so often the store is asked at least how long work may be held; it is kept by that."""
@@ -147,7 +147,7 @@ class Node(Links):
         self._units.written(call, result.units, self._now)
         self._seen.clear()
 
-    def _took(self, call: Take, found: list[Held], error: Exception | None) -> None:
+    def _took(self, call: Take, found: list[TakenGroup], error: Exception | None) -> None:
         self._desk(call.called).took(call, found, error)
         self._forget(call.called)
 
@@ -172,7 +172,7 @@ class Node(Links):
         self._units.tick(now)
         if now >= self._renew_at and not self._renewing:
             self._renew_at = now + min(self._lease / 4, RENEW)
-            held: dict[str, list[Held]] = {}
+            held: dict[str, list[TakenGroup]] = {}
             for desk in self._desks.values():
                 found = [each.held for each in desk.holdings if not each.lost]
                 held.setdefault(desk.queue, []).extend(found)

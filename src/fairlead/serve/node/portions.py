@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from fairlead.store.queues.taking import PAGE
+from fairlead.store.queues.taken_group import PAGE
 
 GROUPS: Final = 500
 """So many groups at most."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taken_group import TakenGroup
 
 MOST: Final = 100_000
 """So many messages are remembered; the groups that came back first are forgotten first."""
@@ -51,7 +51,7 @@ class Tries:
         """Each with how much it counts for."""
         self._size = 0
 
-    def taken(self, held: Held) -> Tried:
+    def taken(self, held: TakenGroup) -> Tried:
         """What is known of a group that was just taken."""
         back = held.attempt - 1
         known = self._forget(held.id)

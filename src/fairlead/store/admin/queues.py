@@ -32,7 +32,7 @@ from fairlead.store.queues.settings import (
     made_queue,
 )
 from fairlead.store.queues.settling import take_back
-from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taken_group import TakenGroup
 
 LOCK_TIMEOUT: Final = 5_000
 """Milliseconds for which setting `max_waiting` waits for senders whose transactions are open."""
@@ -265,10 +265,10 @@ def by_tenant(database: Database, now: int | None) -> list[TenantMetrics]:
     return found
 
 
-def held(database: Database, queue: Queue) -> list[Held]:
+def held(database: Database, queue: Queue) -> list[TakenGroup]:
     """The work in the hands of readers, without its messages."""
     return [
-        Held(
+        TakenGroup(
             *(id_, name or "", tenant, priority, releases + 1, token, taken, deadline),
             key=(NOTHING, NOTHING),
         )

@@ -32,7 +32,7 @@ from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.settings import Queue, known_queue, read_queue
 from fairlead.store.queues.settlement import RELEASE, Given, Settlement
 from fairlead.store.queues.settling import fence, settle
-from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taken_group import TakenGroup
 
 HAS_FAILED: Final = "its receiver has failed"
 NOBODY_LEFT: Final = "its receiver has failed, and no other is left"
@@ -93,7 +93,7 @@ def reroute(
     database: Database,
     memory: Memory,
     found: Departed,
-    held: Held,
+    held: TakenGroup,
     given: Sequence[Given],
     author: Author,
 ) -> None:

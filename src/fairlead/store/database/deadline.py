@@ -21,11 +21,8 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary
-
-if TYPE_CHECKING:
-    from fairlead.store.database.postgresql import PostgreSQL
 
 LOGGER: Final = logging.getLogger("fairlead.store")
 ASKED: Final = 15.0
@@ -57,7 +54,18 @@ UNKNOWN: Final[Process] = (0, 0)
 REMEMBERED: Final = 300.0
 """Seconds: for so long a server is asked to end what a connection that was lost has left there."""
 
-_urls: Final[WeakKeyDictionary[PostgreSQL, str]] = WeakKeyDictionary()
+
+class Waiting(Protocol):
+    """A connection whose statements may wait for the server."""
+
+    connection: Any
+    """The driver's."""
+    served_by: Process
+    waits_since: float | None
+    """Since when a statement waits, as `time.monotonic` has it; None: none does."""
+
+
+_urls: Final[WeakKeyDictionary[Waiting, str]] = WeakKeyDictionary()
 _left: Final[dict[str, list[tuple[Process, float]]]] = {}
 """What connections that were lost may have left at their servers, and since when."""
 _lock: Final = threading.Lock()
@@ -65,7 +73,7 @@ _started: Final[set[int]] = set()
 """Processes in which the thread runs; a forked child has none."""
 
 
-def watch(database: PostgreSQL, url: str) -> None:
+def watch(database: Waiting, url: str) -> None:
     """From now on, drop this connection when a statement waits for a server that is gone."""
     with _lock:
         _urls[database] = _of_its_host(url, database.connection)
@@ -83,7 +91,7 @@ def _of_its_host(url: str, connection: Any) -> str:  # noqa: ANN401 - the driver
     return make_conninfo(url, **{key: value for key, value in where.items() if value})
 
 
-def left_behind(database: PostgreSQL) -> None:
+def left_behind(database: Waiting) -> None:
     """The connection is lost; its process may stay at the server, with all that it has locked."""
     with _lock:
         url = _urls.pop(database, None)
@@ -105,7 +113,7 @@ def look() -> None:
     """Drop the connections whose statements nobody works on."""
     with _lock:
         every = list(_urls.items())
-    late: dict[str, list[tuple[PostgreSQL, float]]] = {}
+    late: dict[str, list[tuple[Waiting, float]]] = {}
     for database, url in every:
         since = database.waits_since
         if since is not None and time.monotonic() - since >= ASKED:

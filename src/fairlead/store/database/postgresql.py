@@ -26,7 +26,7 @@ from fairlead.errors import (
     StoreError,
     TransientStoreError,
 )
-from fairlead.store.database.deadline import MINE, UNKNOWN, hang_up, left_behind, watch
+from fairlead.store.database.deadline import MINE, UNKNOWN, Process, hang_up, left_behind, watch
 from fairlead.store.database.port import Row
 from fairlead.store.database.rights import VIEWER, who_may
 from fairlead.store.database.statements import statements
@@ -114,7 +114,7 @@ class PostgreSQL:
         """Whether it is connected to a server that is of no use."""
         self.waits_since: float | None = None
         """Since when a statement waits for the server, as `time.monotonic` has it; None: none."""
-        self.served_by = UNKNOWN
+        self.served_by: Process = UNKNOWN
         """The server's process."""
         self._texts = statements(self.dialect)
         # a cursor of the driver's own kind, whatever kind the caller's connection makes

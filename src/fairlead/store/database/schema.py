@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from fairlead.errors import StoreError
@@ -58,37 +57,24 @@ def upgrade(database: Database, place: str, timeout: float = LOCK_TIMEOUT) -> tu
     else is in the way for longer, nothing is changed. Raises StoreError.
     """
     scripts = migrations(database.dialect)
-    found = 0
-
-    def change() -> None:
-        nonlocal found
-        found = version(database)
-        if found > len(scripts):
-            check(database, place)
-        for script in [*scripts[found:], functions(database.dialect)]:
-            database.script(script)
-        if database.has_roles and database.run("made_roles"):
-            database.script(grants(database.dialect))  # they may do all that they could before, too
-
-    if who := _alone(database, timeout, change):
-        raise StoreError(
-            f"{place}: found the schema locked by {who} for longer than {timeout:g} s, "
-            "allowed: to change it when that transaction has ended; nothing was changed"
-        )
-    return found, len(scripts)
-
-
-def _alone(database: Database, timeout: float, change: Callable[[], None]) -> str:
-    """Change the schema, in a transaction; who kept that from being done, if somebody did."""
     database.begin()
     try:
         database.lock_schema(timeout)
-        change()
+        before = version(database)
+        if before > len(scripts):
+            check(database, place)
+        for script in [*scripts[before:], functions(database.dialect)]:
+            database.script(script)
+        if database.has_roles and database.run("made_roles"):
+            database.script(grants(database.dialect))  # they may do all that they could before, too
         database.commit()
     except BaseException as error:
         database.rollback()
-        who = database.in_the_way(error) if isinstance(error, StoreError) else ""
-        if who:
-            return who
-        raise
-    return ""
+        holder = database.in_the_way(error) if isinstance(error, StoreError) else ""
+        if not holder:
+            raise
+        raise StoreError(
+            f"{place}: found the schema locked by {holder} for longer than {timeout:g} s, "
+            "allowed: to change it when that transaction has ended; nothing was changed"
+        ) from error
+    return before, len(scripts)

@@ -18,7 +18,8 @@ from fairlead.store.database.postgresql import refusal, spread
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.settings import known_queue
 from fairlead.store.queues.settlement import ACCEPTED, Settlement
-from fairlead.store.queues.taking import Claim, Held, given_in
+from fairlead.store.queues.taken_group import TakenGroup
+from fairlead.store.queues.taking import Claim, given_in
 
 
 def send_one(
@@ -32,7 +33,7 @@ def send_one(
 
 def take_one(
     database: Database, queue: str, claim: Claim, now: int | None
-) -> tuple[list[Held], bool]:
+) -> tuple[list[TakenGroup], bool]:
     """Take one group, with its first messages; as `take_portion`. Raises SharedQueueError."""
     set_clock(database, now)
     rows = database.run(
@@ -136,9 +137,9 @@ def is_for_one(end: Settlement) -> bool:
     )
 
 
-def _held(rows: Sequence[Row], claim: Claim, now: float) -> Held:
+def _held(rows: Sequence[Row], claim: Claim, now: float) -> TakenGroup:
     id_, group, tenant, priority, releases, token, taken, deadline, k1, k2 = rows[0][:10]
-    held = Held(
+    held = TakenGroup(
         *(id_, group, tenant, priority, releases + 1, token, taken, deadline),
         key=(k1, k2),
         only=claim.conversation,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from msgspec import Struct, field
-
 from fairlead.order.key import UNRAISED
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database, Row
@@ -19,11 +17,10 @@ from fairlead.store.queues.picking import pick
 from fairlead.store.queues.received import Received, Stored, received
 from fairlead.store.queues.settings import BEFORE_ALL, Queue, known_queue, read_queue
 from fairlead.store.queues.settling import end_or_keep, expire, stale
+from fairlead.store.queues.taken_group import PAGE, TakenGroup
 from fairlead.store.queues.tenants import Line
 from fairlead.store.queues.unreadable import bury_unreadable
 
-PAGE: Final = 100
-"""So many messages of a group are read at once."""
 MAX_ROUNDS: Final = 100
 """So often it is taken again in one transaction, where all that was taken could not be read."""
 PORTION: Final = 300
@@ -47,39 +44,7 @@ class Claim(NamedTuple):
     """So many messages of a group are read at once."""
 
 
-class Held(Struct, weakref=True):
-    """A group in the hands of a reader."""
-
-    id: int
-    group: str
-    """Its name; "" for a message that is a group of its own."""
-    tenant: str
-    priority: int
-    attempt: int
-    token: int
-    taken: int
-    deadline: int
-    key: tuple[int, int]
-    """Its place."""
-    messages: list[Received] = field(default_factory=list)
-    """Those that were read at once."""
-    cost: int = 0
-    only: int | None = None
-    """The end of which alone messages are given."""
-    speaks: bool = False
-    """Whether some of its messages were said in conversations."""
-    told: float | None = None
-    """When, as `time.monotonic` has it, a server has told how the ends of its conversations stand;
-    None: it is no server, which is asked each time."""
-    page: int = PAGE
-    """So many of its messages are read at once."""
-    client: str = ""
-    """For whom a server holds it; whoever looks is told when the lease is renewed."""
-    max_seconds: int | None = None
-    """For so long its reader may keep one message, where somebody has looked; None: any time."""
-
-
-def take_from(database: Database, queue: str, claim: Claim, clock: int | None) -> list[Held]:
+def take_from(database: Database, queue: str, claim: Claim, clock: int | None) -> list[TakenGroup]:
     """The best groups of the queue of this name, as `take` gives them; none if there is none."""
     found = _queue_of(database, queue, clock)
     return [] if found is None else take(database, found, claim)
@@ -87,7 +52,7 @@ def take_from(database: Database, queue: str, claim: Claim, clock: int | None) -
 
 def take_portion(
     database: Database, queue: str, claim: Claim, clock: int | None
-) -> tuple[list[Held], bool]:
+) -> tuple[list[TakenGroup], bool]:
     """The same, but where much has to be put away first, that goes on in another transaction.
 
     Returns what was taken, and whether to go on: nothing was taken yet, and there may be something.
@@ -105,7 +70,7 @@ def _queue_of(database: Database, queue: str, clock: int | None) -> Queue | None
     return found
 
 
-def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
+def take(database: Database, queue: Queue, claim: Claim) -> list[TakenGroup]:
     """The best groups, at most `claim.most`, best first; locked until they are settled.
 
     With tenants or limits, `queue` was read with its row locked. Raises StoreError.
@@ -115,7 +80,7 @@ def take(database: Database, queue: Queue, claim: Claim) -> list[Held]:
 
 def _take(
     database: Database, queue: Queue, claim: Claim, portion: int | None
-) -> tuple[list[Held], bool]:
+) -> tuple[list[TakenGroup], bool]:
     queue.check_isolation()
     for _ in range(MAX_ROUNDS):
         found, more = _take_once(database, queue, claim, portion)
@@ -129,7 +94,7 @@ def _take(
 
 def _take_once(
     database: Database, queue: Queue, claim: Claim, portion: int | None
-) -> tuple[list[Held], bool]:
+) -> tuple[list[TakenGroup], bool]:
     if not queue.columns.enabled:
         return [], False
     log = Log(database, queue.name, queue.moment, claim.actor)
@@ -137,7 +102,7 @@ def _take_once(
     if not database.has_sequences:
         log.flush()  # tokens are numbers of the events of taking, which come after these
     gate = Gate(database, queue.id, queue.limits, queue.now) if queue.limits else None
-    found: list[Held] = []
+    found: list[TakenGroup] = []
     put_away, more = 0, False
     while queue.columns.enabled and len(found) < claim.most and _is_there(database, claim):
         if portion is not None and put_away >= portion:
@@ -163,7 +128,7 @@ def _take_once(
     return found, more
 
 
-def _record(taken: Sequence[Held], log: Log) -> None:
+def _record(taken: Sequence[TakenGroup], log: Log) -> None:
     """Write the events of groups that are taken, under the numbers of their tokens."""
     if taken and not any(each.group for each in taken):
         log.add_lone("taken", [each.id for each in taken], numbered=True)
@@ -183,7 +148,7 @@ def _record(taken: Sequence[Held], log: Log) -> None:
         )
 
 
-def renewed(database: Database, every: Iterable[Held], deadline: int) -> list[int]:
+def renewed(database: Database, every: Iterable[TakenGroup], deadline: int) -> list[int]:
     """Let leases end at another time, in microseconds; the tokens of work that is lost."""
     lost = []
     for held in every:
@@ -194,7 +159,9 @@ def renewed(database: Database, every: Iterable[Held], deadline: int) -> list[in
     return lost
 
 
-def more_messages(database: Database, held: Held, given: list[int], now: int) -> list[Received]:
+def more_messages(
+    database: Database, held: TakenGroup, given: list[int], now: int
+) -> list[Received]:
     """Messages of a group that were not given yet: those that follow, else those that were late."""
     if held.only is not None:
         rows = _of_conversation(database, held.only, given)
@@ -208,7 +175,7 @@ def more_messages(database: Database, held: Held, given: list[int], now: int) ->
 
 
 def more_of_held(
-    database: Database, held: Held, given: list[int], clock: int | None
+    database: Database, held: TakenGroup, given: list[int], clock: int | None
 ) -> list[Received]:
     """The same, if the group is still the reader's; on a server in one statement.
 
@@ -239,7 +206,7 @@ def more_of_held(
 
 
 def _more_said(
-    database: Database, held: Held, given: list[int], clock: int | None
+    database: Database, held: TakenGroup, given: list[int], clock: int | None
 ) -> list[Received]:
     """What was not given yet, of what was said in conversations; in one statement."""
     set_clock(database, clock)
@@ -256,7 +223,7 @@ def _more_said(
     return _readable(given_in(held, row) for row in rows if row[0] is not None)
 
 
-def given_in(held: Held, row: Row) -> Received:
+def given_in(held: TakenGroup, row: Row) -> Received:
     """A message as a function of the schema gives it, from its number on, last the end."""
     *columns, end = row
     stored = Stored._make((held.id, *columns[:6], None, *columns[6:]))
@@ -265,14 +232,14 @@ def given_in(held: Held, row: Row) -> Received:
     return received(stored, held.group, held.tenant, found)
 
 
-def _messages_after(database: Database, held: Held, after: int, now: int) -> list[Received]:
+def _messages_after(database: Database, held: TakenGroup, after: int, now: int) -> list[Received]:
     """The next messages of a group, those that have expired left out."""
     found = database.run("more_of", id=held.id, after=after, most=held.page)
     return _in_time(database, held, [Stored(*row) for row in found], now)
 
 
 def _late_messages(
-    database: Database, held: Held, given: Iterable[int], now: int
+    database: Database, held: TakenGroup, given: Iterable[int], now: int
 ) -> list[Received]:
     """The messages of a group that were not given yet, whatever their numbers.
 
@@ -282,7 +249,9 @@ def _late_messages(
     return _in_time(database, held, [Stored(*row) for row in found], now)
 
 
-def _in_time(database: Database, held: Held, rows: Sequence[Stored], now: int) -> list[Received]:
+def _in_time(
+    database: Database, held: TakenGroup, rows: Sequence[Stored], now: int
+) -> list[Received]:
     """The messages as their reader gets them: neither expired, nor to an end that has ended."""
     ends = ends_of(database, rows)
     return _readable(
@@ -306,7 +275,7 @@ def _is_there(database: Database, claim: Claim) -> bool:
     return end is None or bool(database.run("any_of_conversation", conversation=end))
 
 
-def _given(held: Held, row: Stored, ends: Mapping[int, Endpoint]) -> Received:
+def _given(held: TakenGroup, row: Stored, ends: Mapping[int, Endpoint]) -> Received:
     end = None if row.conversation is None else ends[row.conversation]
     held.speaks = held.speaks or end is not None
     return received(row, held.group, held.tenant, end)
@@ -320,7 +289,7 @@ def _pick(
     claim: Claim,
     most: int,
     log: Log,
-) -> list[Held]:
+) -> list[TakenGroup]:
     """The best groups, or one where there are tenants or limits; they may have nothing left."""
     values: dict[str, object] = {
         "token": None,
@@ -331,7 +300,7 @@ def _pick(
     }
     rows = pick(database, queue, line, gate, claim.name, most, values, log)
     held = [
-        Held(
+        TakenGroup(
             *(id_, name or "", tenant, priority, releases + 1, token),
             taken=queue.moment,
             deadline=queue.now + claim.lease,
@@ -345,8 +314,8 @@ def _pick(
 
 
 def _fill(
-    database: Database, queue: Queue, picked: Sequence[Held], line: Line | None, log: Log
-) -> tuple[list[Held], int]:
+    database: Database, queue: Queue, picked: Sequence[TakenGroup], line: Line | None, log: Log
+) -> tuple[list[TakenGroup], int]:
     """Read the messages of groups that were picked; those that have none end, or are kept.
 
     Returns the others, and how many messages were put away.
@@ -386,7 +355,7 @@ def _expire(
     database: Database,
     queue: Queue,
     rows: Sequence[Stored],
-    by_id: Mapping[int, Held],
+    by_id: Mapping[int, TakenGroup],
     log: Log,
 ) -> None:
     if rows:
@@ -396,7 +365,7 @@ def _expire(
         log.add("expired", group=each.group, key=row.key, tenant=each.tenant, cost=row.cost)
 
 
-def _read(database: Database, picked: Sequence[Held]) -> list[Stored]:
+def _read(database: Database, picked: Sequence[TakenGroup]) -> list[Stored]:
     if picked and picked[0].only is not None:
         return _of_conversation(database, picked[0].only)
     lone = [each.id for each in picked if not each.group] if len(picked) > 1 else []

@@ -19,7 +19,7 @@ from fairlead.store.database.context import BaseContext
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.settings import known_queue, read_queue
 from fairlead.store.queues.settling import take_back
-from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taken_group import TakenGroup
 
 LOGGER: Final = logging.getLogger("fairlead.store")
 FIRST: Final = 1.0
@@ -62,7 +62,7 @@ class Unanswered:
         """Of one store."""
         self._connections = connections
         self._context = context
-        self._in_hand: WeakValueDictionary[int, Held] = WeakValueDictionary()
+        self._in_hand: WeakValueDictionary[int, TakenGroup] = WeakValueDictionary()
         """Token → the work, for as long as anybody can settle it."""
         self._highest = 0
         """Of the tokens."""
@@ -72,7 +72,7 @@ class Unanswered:
         self._suspects: dict[str, list[_Suspect]] = {}
 
     @contextmanager
-    def taking(self) -> Iterator[Callable[[Iterable[Held]], None]]:
+    def taking(self) -> Iterator[Callable[[Iterable[TakenGroup]], None]]:
         """In this block something is taken; gives what is to be told what was."""
         mark = object()
         self._underway[mark] = self._highest
@@ -81,7 +81,7 @@ class Unanswered:
         finally:
             del self._underway[mark]
 
-    def _took(self, found: Iterable[Held]) -> None:
+    def _took(self, found: Iterable[TakenGroup]) -> None:
         for held in found:
             self._in_hand[held.token] = held
             self._highest = max(self._highest, held.token)

@@ -6,26 +6,23 @@ So whoever sends one does no harm to those whose messages stand beside it, and n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from fairlead.store.database.port import Database
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settings import Queue
 from fairlead.store.queues.settlement import ACCEPTED, REJECTED, Given, Settlement
 from fairlead.store.queues.settling import settle
-
-if TYPE_CHECKING:
-    from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taken_group import TakenGroup
 
 
-def are_readable(found: Sequence[Held]) -> bool:
+def are_readable(found: Sequence[TakenGroup]) -> bool:
     """Whether all that was read of these groups can be given."""
     return not any(message.unreadable for each in found for message in each.messages)
 
 
 def bury_unreadable(
-    database: Database, queue: Queue, found: Sequence[Held], actor: str
-) -> list[Held]:
+    database: Database, queue: Queue, found: Sequence[TakenGroup], actor: str
+) -> list[TakenGroup]:
     """Groups that were just taken, without what cannot be read; those that have something to give.
 
     Raises StaleWorkError.
@@ -39,11 +36,11 @@ def bury_unreadable(
     return [each for each in found if each.messages]
 
 
-def _unreadable(held: Held) -> list[Received]:
+def _unreadable(held: TakenGroup) -> list[Received]:
     return [message for message in held.messages if message.unreadable]
 
 
-def _buried(held: Held, bad: Sequence[Received]) -> Settlement:
+def _buried(held: TakenGroup, bad: Sequence[Received]) -> Settlement:
     """Where nothing else was read of the group, it is over with it: others take what is behind."""
     goes_on = len(bad) < len(held.messages)
     end = Settlement(

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from fairlead.store.clusters.changing import Author
     from fairlead.store.clusters.rerouting import Departed
     from fairlead.store.context import Context
-    from fairlead.store.queues.taking import Held
-    from fairlead.store.verbs.clusters import ClusterVerbs
+    from fairlead.store.queues.taken_group import TakenGroup
     from fairlead.store.work import HeldWork
 
 FAILURE: Final = "failure"
@@ -102,7 +101,7 @@ class StoreSubscriptions(ABC):
     _context: Context
 
     @abstractmethod
-    def _alone_in(self, verb: Callable[[ClusterVerbs], _Found]) -> _Found:
+    def _alone_in(self, verb: Callable[[SubscriptionVerbs], _Found]) -> _Found:
         """What a verb does in a transaction of its own."""
 
     def subscribe(
@@ -168,7 +167,7 @@ class StoreSubscriptions(ABC):
             return departed(database, wanted, author_of(self._context))
 
     @again
-    def _rerouted(self, found: Departed, held: Held, given: Sequence[Given]) -> None:
+    def _rerouted(self, found: Departed, held: TakenGroup, given: Sequence[Given]) -> None:
         from fairlead.store.clusters.rerouting import reroute
 
         with self._writing() as database:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
 from fairlead.errors import MessageError, StoreError
-from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taken_group import TakenGroup
 from fairlead.store.store import Store
 from fairlead.store.work import HeldWork
 from fairlead.store.workers.max_seconds import MaxSeconds
@@ -137,6 +137,6 @@ class Renewals:
     def _extend(self, process: int, said: Said) -> None:
         if process not in self._held:
             return
-        held = Held(said.id, "", "", 0, 1, said.token, 0, 0, (0, 0))
+        held = TakenGroup(said.id, "", "", 0, 1, said.token, 0, 0, (0, 0))
         with suppress(StoreError, MessageError):  # it is settled, or lost: its process hears of it
             self._store.extend(held, self._lease)
