@@ -43,10 +43,13 @@ if TYPE_CHECKING:
     from fairlead.store.admin.queues import Metrics
     from fairlead.store.admin.switching import SwitchedOff
     from fairlead.store.admin.waiting import Later, Promotion
-    from fairlead.store.aio.conversation import AsyncConversation
+    from fairlead.store.aio.handles import (
+        AsyncConversation,
+        AsyncMessage,
+        AsyncTransaction,
+        AsyncWork,
+    )
     from fairlead.store.aio.store import AsyncStore
-    from fairlead.store.aio.transaction import AsyncTransaction
-    from fairlead.store.aio.work import AsyncMessage, AsyncWork
     from fairlead.store.clusters.decision import StoreDecision
     from fairlead.store.clusters.deliveries import Delivery
     from fairlead.store.clusters.subscription import Subscription
@@ -64,11 +67,11 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "Agenda": "fairlead.order.agenda",
-    "AsyncConversation": "fairlead.store.aio.conversation",
-    "AsyncMessage": "fairlead.store.aio.work",
+    "AsyncConversation": "fairlead.store.aio.handles",
+    "AsyncMessage": "fairlead.store.aio.handles",
     "AsyncStore": "fairlead.store.aio.store",
-    "AsyncTransaction": "fairlead.store.aio.transaction",
-    "AsyncWork": "fairlead.store.aio.work",
+    "AsyncTransaction": "fairlead.store.aio.handles",
+    "AsyncWork": "fairlead.store.aio.handles",
     "Balancer": "fairlead.balance.balancer",
     "Change": "fairlead.balance.change",
     "Cluster": "fairlead.balance.cluster",

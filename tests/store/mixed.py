@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fairlead import AsyncStore, Store
-from fairlead.store.aio.work import AsyncWork
+from fairlead.store.aio.handles import AsyncWork
 from fairlead.store.leasing import StoreWork
 
 ITERATED = ("journal",)

@@ -11,14 +11,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack, cast
 
 from fairlead.balance.times import Time
-from fairlead.store.aio.conversation import AsyncConversation, plain_of
+from fairlead.store.aio.handles import AsyncConversation, AsyncTransaction, AsyncWork, plain_of
 from fairlead.store.aio.joining import unwrapped
 from fairlead.store.aio.opening import opened_on_postgresql, opened_on_sqlite
 from fairlead.store.aio.running import Runner
 from fairlead.store.aio.taking import StoreActing
-from fairlead.store.aio.transaction import AsyncTransaction
 from fairlead.store.aio.waking import LoopWaker
-from fairlead.store.aio.work import AsyncWork
 from fairlead.store.arguments import duration, queue_name, whole
 from fairlead.store.database.schema import LOCK_TIMEOUT
 from fairlead.store.journal.events import Event, Which

@@ -9,10 +9,9 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
 
+from fairlead.store.aio.handles import AsyncTransaction, AsyncWork
 from fairlead.store.aio.running import Runner
-from fairlead.store.aio.transaction import AsyncTransaction
 from fairlead.store.aio.waking import LoopWaker, Patience
-from fairlead.store.aio.work import AsyncWork
 from fairlead.store.arguments import duration
 from fairlead.store.conversation import Conversation
 from fairlead.store.leasing import StoreWork

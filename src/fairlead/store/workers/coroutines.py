@@ -16,9 +16,7 @@ from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
 from fairlead.errors import MessageError
-from fairlead.store.aio.conversation import AsyncConversation
-from fairlead.store.aio.transaction import AsyncTransaction
-from fairlead.store.aio.work import AsyncMessage, AsyncWork
+from fairlead.store.aio.handles import AsyncConversation, AsyncMessage, AsyncTransaction, AsyncWork
 from fairlead.store.conversation import Conversation
 from fairlead.store.message import Message
 from fairlead.store.transaction import Transaction
