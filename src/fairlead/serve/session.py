@@ -8,15 +8,14 @@ import logging
 import ssl
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
+from fairlead.serve.access import Access
+from fairlead.serve.node.links import Peer
+from fairlead.serve.node.node import Node
 from fairlead.serve.sasl import Entered, Login, Refused, Sasl, Step
+from fairlead.serve.wire.connection import Connection
 from fairlead.serve.wire.records import Condition, Opened
-
-if TYPE_CHECKING:
-    from fairlead.serve.loop import Server
-    from fairlead.serve.node.links import Peer
-    from fairlead.serve.wire.connection import Connection
 
 LOGGER: Final = logging.getLogger("fairlead.serve")
 HIGH: Final = 4 * 1024 * 1024
@@ -28,10 +27,39 @@ REST: Final = 65_536
 LATE: Final = Condition("amqp:resource-limit-exceeded", "it took too long to open the connection")
 
 
+class Host(Protocol):
+    """What a connection asks of the server that accepted it."""
+
+    access: Access
+    node: Node
+    paused: set[Session]
+    """Those from which nothing is read for now."""
+
+    def joined(self, session: Session) -> None:
+        """It has connected."""
+
+    def entered(self, session: Session, user: str) -> tuple[Connection, Peer]:
+        """Its peer has said who it is, and begins with AMQP."""
+
+    def left(self, session: Session) -> None:
+        """It is gone."""
+
+    def moved(self) -> None:
+        """Something has happened: ask the store, and answer the peers."""
+
+    def keep(self, work: Any) -> None:  # noqa: ANN401 - a coroutine
+        """Let something go on until the server stops."""
+
+    async def check(
+        self, host: str, name: str, password: bytes, wanted: Callable[[], bool]
+    ) -> bool | None:
+        """Whether this is that user's password; None: nobody wants to know any more."""
+
+
 class Session(asyncio.Protocol):
     """One connection, from the moment at which it is accepted."""
 
-    def __init__(self, server: Server, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, server: Host, tls: ssl.SSLContext | None) -> None:
         self._server = server
         self._tls = tls
         self._transport: Any = None
