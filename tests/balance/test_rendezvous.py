@@ -23,7 +23,7 @@ from fairlead.balance.rules.rule import Otherwise
 from fairlead.compiled.kernels import as_arrays, kernels
 from fairlead.errors import ConfigError, MessageError
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "policies" / "rendezvous.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "policies" / "everyday.md"
 VECTOR = re.compile(r"^\| `(.+?)` \| (\d+) \| `(.+?)` \| (\d+) \| (\d+) \|$", re.MULTILINE)
 SIGMAS = 5
 numbers = st.one_of(st.integers(0, PLACES + 5), st.integers(0, 2**62 - 1))

@@ -1,4 +1,4 @@
-"""The formula of docs/reference/policies/rendezvous.md, step by step as the page has it."""
+"""The formula of docs/reference/policies/everyday.md, step by step as the page has it."""
 
 from binascii import crc32
 from decimal import Context
