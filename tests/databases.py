@@ -9,6 +9,7 @@ What a fixture of a whole module makes is its own and never given back.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -104,8 +105,7 @@ class Lent:
         finally:
             for url in self.of_this_test:
                 if url.startswith(FILE):
-                    for ending in ("", "-wal", "-shm", "-journal"):
-                        Path(url.removeprefix(FILE) + ending).unlink(missing_ok=True)
+                    _remove(Path(url.removeprefix(FILE)))
                 else:
                     self.free.append(url)
             self.of_this_test = []
@@ -120,6 +120,15 @@ class Made(NamedTuple):
     """Bytes."""
     emptying: bytes
     """The statements that make a used one new."""
+
+
+def _remove(file: Path) -> None:
+    """With all that a store has beside it."""
+    for path in file.parent.glob(f"{file.name}*"):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _made(url: str) -> Made:
