@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from proton import Message, byte, symbol
 
 from fairlead import Store
@@ -155,6 +157,39 @@ def test_a_frame_that_says_nothing_right_is_left_to_the_engine(code: int, found:
     body = encode(Described(ULong(code), found))
     frames.feed((len(body) + 8).to_bytes(4) + b"\x02\x00\x00\x00" + body)
     assert frames.attached("x", receives=False) is None
+
+
+TRAFFIC = (
+    opening(),
+    beginning(),
+    attaching(0, "orders"),
+    attaching(1, "orde\0s", name="cut"),
+    flowing(0, 4),
+    attaching(2, "letters", name="mine\0x", receives=True),
+)
+"""Frames with names that the engine cuts, between others."""
+
+
+@given(
+    frames=st.lists(st.sampled_from(TRAFFIC), max_size=8),
+    pieces=st.lists(st.integers(1, 30), max_size=60),
+)
+def test_names_are_found_however_they_come_in_pieces(
+    frames: list[bytes], pieces: list[int]
+) -> None:
+    said = b"".join((*frames, *TRAFFIC))
+    follower = Frames(65_536)
+    for length in pieces:
+        follower.feed(said[:length])
+        said = said[length:]
+    follower.feed(said)
+    cut = follower.attached("cut", receives=False)
+    assert cut is not None
+    assert cut.target == "orde\0s"
+    mine = follower.attached("mine", receives=True)
+    assert mine is not None
+    assert mine.link == "mine\0x"
+    assert follower.attached("link-0", receives=False) is None
 
 
 @pytest.mark.parametrize("name", ["to", "subject", "group-id", "message-id"])

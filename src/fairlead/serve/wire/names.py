@@ -39,6 +39,7 @@ class Frames:
         self._most = most
         self._kept = b""
         self._skip = 0
+        """Bytes that are still to come of a frame that says nothing of names."""
         self.opening: str | None = None
         """What is wrong with the opening, and would not be seen."""
         self._links: dict[tuple[str, bool], Names] = {}
@@ -52,10 +53,8 @@ class Frames:
 
     def feed(self, data: bytes) -> None:
         """What has come."""
-        at = min(self._skip, len(data))
-        self._skip -= at
-        if self._kept:
-            data, at = self._kept + data, 0
+        data = self._kept + data
+        at = self._skip  # maybe more than has come: then nothing is left of it
         while (there := len(data) - at) >= HEADER:
             if data.startswith(b"AMQP", at):
                 at += HEADER
