@@ -100,7 +100,7 @@ class LoopSessionLocks(SessionLocks):
 
     def _open_one(self) -> PostgreSQL:
         """The session. Raises StoreError: whoever hears of nothing at once would ask for ever."""
-        if self._database is None:
+        if self._database is None or self._closed.is_set():
             raise closed(self.place)
         return self._database
 
