@@ -1,5 +1,6 @@
 """The schema goes from one version to the next, or stays as it was; on both databases."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from fairlead import Store
 from fairlead.errors import StoreError
 from fairlead.store.database import schema
-from fairlead.store.database.statements import migrations
+from fairlead.store.database.statements import functions, migrations
 from tests.store.conftest import LATER
 
 NEWEST = len(migrations("sqlite"))
@@ -15,6 +16,13 @@ NEWEST = len(migrations("sqlite"))
 
 def test_the_databases_have_the_same_version() -> None:
     assert len(migrations("postgresql")) == NEWEST
+
+
+def test_nothing_is_made_by_a_migration_and_again_with_the_functions() -> None:
+    made = re.compile(r"CREATE (?:OR REPLACE )?(?:FUNCTION|VIEW) (fairlead\.\w+)")
+    first = {*made.findall("".join(migrations("postgresql")))}
+    assert len(first) > 5
+    assert not first & {*made.findall(functions("postgresql"))}
 
 
 def test_a_migration_that_is_new_is_run_once_and_what_is_there_stays(
@@ -53,8 +61,6 @@ def test_a_migration_that_fails_changes_nothing(
     with pytest.raises(Exception, match="there_is_no_such_table"):
         Store.open(url, upgrade=True)
     monkeypatch.undo()
-    with Store.open(
-        url
-    ) as store:  # it is of the version before, and has no column of the newer one
+    with Store.open(url) as store:  # of the version before, without the newer one's column
         store.send("work", 1)
         assert [queue.messages for queue in store.queues()] == [1]

@@ -1,4 +1,5 @@
--- Views of what is in the store, for whoever looks from plain SQL.
+-- Views of what is in the store, for whoever looks from plain SQL. Those that show bodies need
+-- functions, and stand in `postgresql_functions_views.sql`.
 --
 -- Each has the rights of whoever reads it. Its columns are public: they may become more, and none goes.
 -- What a column counts is counted only where a query asks for that column. A lateral part with an order
@@ -83,27 +84,6 @@ SELECT q.name AS queue, g.name AS in_group, g.tenant, nullif(g.was_priority, -1)
   timestamptz 'epoch' + g.deadline * interval '1 microsecond' AS until
 FROM fairlead.queues q JOIN fairlead.groups g ON g.queue = q.id AND g.state = 2
   LEFT JOIN fairlead.lease_holders h ON h.id = g.holder;
-
-CREATE VIEW fairlead.dead_letters WITH (security_invoker = true) AS
-SELECT q.name AS queue, d.id AS number, d.key AS id, d.group_name AS in_group, d.tenant, d.priority,
-  d.reason, d.attempt, timestamptz 'epoch' + d.died * interval '1 microsecond' AS died, d.cost, d.type,
-  CASE WHEN d.format & 3 > 0 THEN convert_from(b.body, 'UTF8') END AS body_text, b.body
-FROM fairlead.queues q CROSS JOIN LATERAL (
-  SELECT x.* FROM fairlead.dead x WHERE x.queue = q.id ORDER BY x.id) d
-CROSS JOIN LATERAL (SELECT CASE WHEN d.format & 4 = 0 THEN d.body
-  ELSE substr(d.body, 1 + (d.format >> 4 & 268435455)::integer, (d.format >> 32)::integer) END AS body) b;
-
-CREATE VIEW fairlead.delayed_messages WITH (security_invoker = true) AS
-SELECT q.name AS queue, d.key AS id, d.group_name AS in_group, d.tenant, d.priority,
-  timestamptz 'epoch' + d.due * interval '1 microsecond' AS due,
-  timestamptz 'epoch' + d.expires * interval '1 microsecond' AS expires, d.cost, d.type,
-  CASE WHEN d.format & 3 > 0 THEN convert_from(b.body, 'UTF8') END AS body_text, b.body
-FROM fairlead.queues q CROSS JOIN LATERAL (
-  SELECT x.* FROM fairlead.delayed x WHERE x.queue = q.id
-    AND NOT (x.conversation IS NOT NULL AND x.type = 'Error')  -- the end of a lifetime
-  ORDER BY x.due, x.id) d
-CROSS JOIN LATERAL (SELECT CASE WHEN d.format & 4 = 0 THEN d.body
-  ELSE substr(d.body, 1 + (d.format >> 4 & 268435455)::integer, (d.format >> 32)::integer) END AS body) b;
 
 -- The services that are declared, and how many ends of dialogs each has that have not ended.
 CREATE VIEW fairlead.services WITH (security_invoker = true) AS

@@ -1,6 +1,6 @@
 -- Clusters: who gets each message, and what becomes of those that were published.
 
--- The row that choices lock and count in. A choice is a place in a stretch of choices that were
+-- The row that choices lock and count in. A choice is a place in a run of choices that were
 -- made ahead; where a rule cannot make them ahead, its state stands here.
 CREATE TABLE fairlead.clusters (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -12,10 +12,10 @@ CREATE TABLE fairlead.clusters (
   due BIGINT,                                -- when the next change is due of itself
   version BIGINT NOT NULL,
   stamp TEXT NOT NULL,                       -- of the version; never used twice
-  first BIGINT NOT NULL,                     -- the turn with which the running stretch begins
+  first BIGINT NOT NULL,                     -- the turn with which the run of now begins
   taken BIGINT NOT NULL,                     -- choices since
   revision BIGINT NOT NULL,                  -- of the state; never used twice
-  state TEXT                                 -- JSON; NULL: that of the stretch, so many choices on
+  state TEXT                                 -- JSON; NULL: that of the run, so many choices on
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0);
 

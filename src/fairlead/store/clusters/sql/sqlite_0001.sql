@@ -1,6 +1,6 @@
 -- Clusters: who gets each message, and what becomes of those that were published.
 
--- The row that choices lock and count in. A choice is a place in a stretch of choices that were
+-- The row that choices lock and count in. A choice is a place in a run of choices that were
 -- made ahead; where a rule cannot make them ahead, its state stands here.
 CREATE TABLE fairlead_clusters (
   id INTEGER PRIMARY KEY,
@@ -12,10 +12,10 @@ CREATE TABLE fairlead_clusters (
   due INTEGER,                               -- when the next change is due of itself
   version INTEGER NOT NULL,
   stamp TEXT NOT NULL,                       -- of the version; never used twice
-  first INTEGER NOT NULL,                    -- the turn with which the running stretch begins
+  first INTEGER NOT NULL,                    -- the turn with which the run of now begins
   taken INTEGER NOT NULL,                    -- choices since
   revision INTEGER NOT NULL,                 -- of the state; never used twice
-  state TEXT                                 -- JSON; NULL: that of the stretch, so many choices on
+  state TEXT                                 -- JSON; NULL: that of the run, so many choices on
 ) STRICT;
 
 -- What a cluster was loaded from; not in its row, which is written with each choice.

@@ -37,15 +37,18 @@ CREATE INDEX journal_settled ON fairlead.journal (token)
 CREATE INDEX journal_switched ON fairlead.journal (queue, id) WHERE kind = 'switched-off';
 CREATE INDEX journal_transaction ON fairlead.journal (transaction, id);
 
--- Whoever reads the journal is told what is missing, however it was deleted.
+-- Whoever reads the journal is told what is missing, however it was deleted. An epoch's events are
+-- before those of the next one, whatever their transactions.
 CREATE FUNCTION fairlead._pruned() RETURNS trigger
-LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   last record;
 BEGIN
-  SELECT g.transaction, g.id INTO last FROM gone g ORDER BY g.transaction DESC, g.id DESC LIMIT 1;
+  SELECT g.transaction, g.id INTO last FROM gone g
+    ORDER BY fairlead._epoch(g.id) DESC, g.transaction DESC, g.id DESC LIMIT 1;
   UPDATE fairlead.schema SET pruned_transaction = last.transaction, pruned_id = last.id
-    WHERE (pruned_transaction, pruned_id) < (last.transaction, last.id);
+    WHERE (fairlead._epoch(pruned_id), pruned_transaction, pruned_id)
+      < (fairlead._epoch(last.id), last.transaction, last.id);
   RETURN NULL;
 END $$;
 CREATE TRIGGER pruned AFTER DELETE ON fairlead.journal REFERENCING OLD TABLE AS gone

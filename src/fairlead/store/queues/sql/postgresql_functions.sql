@@ -223,17 +223,6 @@ BEGIN
   END IF;
 END $$;
 
--- What a statement adds to a limited queue or takes from it is counted, whoever does it.
-CREATE OR REPLACE FUNCTION fairlead._count() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  INSERT INTO fairlead.length_changes (queue, change)
-    SELECT s.queue, CASE TG_OP WHEN 'INSERT' THEN count(*) ELSE -count(*) END
-    FROM changed s JOIN fairlead.queues q ON q.id = s.queue AND q.max_waiting IS NOT NULL
-    GROUP BY s.queue;
-  RETURN NULL;
-END $$;
-
 -- How many messages a limited queue holds. Of many rows one is made: of those that nobody else has
 -- locked, so that nobody waits; others see the many until this commits, and their sum is the same.
 CREATE OR REPLACE FUNCTION fairlead._queue_length(p_queue bigint) RETURNS bigint
