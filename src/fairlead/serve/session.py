@@ -27,7 +27,7 @@ REST: Final = 65_536
 LATE: Final = Condition("amqp:resource-limit-exceeded", "it took too long to open the connection")
 
 
-class Host(Protocol):
+class Acceptor(Protocol):
     """What a connection asks of the server that accepted it."""
 
     access: Access
@@ -59,7 +59,7 @@ class Host(Protocol):
 class Session(asyncio.Protocol):
     """One connection, from the moment at which it is accepted."""
 
-    def __init__(self, server: Host, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, server: Acceptor, tls: ssl.SSLContext | None) -> None:
         self._server = server
         self._tls = tls
         self._transport: Any = None

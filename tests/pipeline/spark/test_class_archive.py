@@ -14,8 +14,8 @@ from fairlead.pipeline.spark.class_archive import (
     KEPT,
     TRIES,
     ClassArchive,
+    class_folders,
     has_own,
-    on_class_path,
 )
 
 JAVA = """#!/bin/sh
@@ -146,19 +146,19 @@ def test_a_java_that_has_a_folder_among_its_classes_is_not_asked(
     for name in CLASS_PATH_VARIABLES:
         monkeypatch.setenv(name, str(settings))
     own = f"{jar}{os.pathsep}{settings}"
-    assert on_class_path(spark, own) == []  # an empty one does no harm
+    assert class_folders(spark, own) == []  # an empty one does no harm
     (settings / "spark-defaults.conf").write_text("spark.ui.enabled false")
     for name in CLASS_PATH_VARIABLES:
         monkeypatch.delenv(name)
-    assert on_class_path(spark, own) == [settings]
-    assert on_class_path(spark, str(jar)) == []
+    assert class_folders(spark, own) == [settings]
+    assert class_folders(spark, str(jar)) == []
     for name in CLASS_PATH_VARIABLES:
         with monkeypatch.context() as patch:
             patch.setenv(name, str(settings))
-            assert on_class_path(spark, "") == [settings], name
+            assert class_folders(spark, "") == [settings], name
     (spark / "conf").mkdir(parents=True)
     (spark / "conf" / "hive-site.xml").touch()
-    assert on_class_path(spark, "") == [spark / "conf"]
+    assert class_folders(spark, "") == [spark / "conf"]
 
 
 def test_what_has_another_size_than_it_had_is_not_used(machine: Machine) -> None:

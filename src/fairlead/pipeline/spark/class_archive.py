@@ -205,7 +205,7 @@ def has_own(options: str) -> bool:
     return any(each in options for each in OWN_OPTIONS)
 
 
-def on_class_path(spark: Path, more: str) -> list[Path]:
+def class_folders(spark: Path, more: str) -> list[Path]:
     """The folders on Spark's class path in which there is something; Java archives none of these.
 
     `spark`: the folder of PySpark; `more`: the user's own class path.

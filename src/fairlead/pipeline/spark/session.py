@@ -30,7 +30,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.errors import EnvironmentProblem, UserError
 from fairlead.extras import need
-from fairlead.pipeline.spark.class_archive import ClassArchive, has_own, on_class_path
+from fairlead.pipeline.spark.class_archive import ClassArchive, class_folders, has_own
 from fairlead.pipeline.spark.java import Java, cache_folder, java_for_spark
 from fairlead.pipeline.spark.log import SPARK_LOG
 
@@ -313,7 +313,7 @@ def _archive_of(java: Java, config: Mapping[str, Setting]) -> ClassArchive | Non
     folder, spark = cache_folder("classes"), Path(pyspark.__file__).parent
     if folder is None or has_own(" ".join(map(str, given))):
         return None
-    if on_class_path(spark, str(config.get("spark.driver.extraClassPath", ""))):
+    if class_folders(spark, str(config.get("spark.driver.extraClassPath", ""))):
         return None
     return ClassArchive(folder, java.executable, java.answer, spark)
 
