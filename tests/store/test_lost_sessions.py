@@ -20,7 +20,10 @@ END_ALL = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
-LOCKS = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 1181641069"
+LOCKS = (
+    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 1181641069 "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
 
 
 @contextmanager

@@ -843,7 +843,8 @@ def test_a_session_that_was_lost_is_renewed(pg: str, opened: Open, connected: An
     first = taken(store)
     killer = connected(pg, autocommit=True)
     killer.execute(
-        "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory'"
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE locktype = 'advisory' "
+        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
     )
     store._leases._looked.clear()
     assert taken(store).token > first.token
