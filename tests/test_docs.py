@@ -39,6 +39,7 @@ LINK = re.compile(r'(?:\]\(|src=")(?!https?:)(?P<path>[^)#"\s]*)(?:#(?P<anchor>[
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 MENTIONED = re.compile(r"\bdocs/[\w/-]+\.\w+")
+OF_THE_CODE = re.compile(r"`([\w*/-]+/[\w*-]+\.(?:py|sql))`")
 NAMING = {".py", ".md", ".toml", ".sql", ".yml", ".html", ""}
 """Files that may name a page."""
 IN_PROCESS = re.compile(r"fairlead (dispatch|replay|demo|diff|whatif|recommend)\b[^|]*$")
@@ -238,6 +239,13 @@ def test_a_page_that_is_named_in_passing_is_there(place: str) -> None:
         if file.suffix in NAMING and not file.name.startswith(".") and file.is_file():
             for each in MENTIONED.findall(file.read_text(encoding="utf-8")):
                 assert (ROOT / each).exists(), f"{file}: {each}"
+
+
+@pytest.mark.parametrize("page", [*PAGES, BESIDE[0]], ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_file_of_the_code_that_a_page_names_is_there(page: Path) -> None:
+    for name in OF_THE_CODE.findall(page.read_text(encoding="utf-8")):
+        places = [name, *(f"{room}/**/{name}" for room in ["src", "tests", "benchmarks"])]
+        assert any(any(ROOT.glob(place)) for place in places), name
 
 
 def test_the_index_has_a_sentence_for_each_page() -> None:
