@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-from fairlead.errors import DiskFullError, MessageError, SharedQueueError, StoreError
+from fairlead.errors import DiskFullError, MessageError, StoreError
 from fairlead.store.admin import queues as admin
 from fairlead.store.arguments import MAX_TAKEN, duration, name, queue_name, whole
 from fairlead.store.context import Context
@@ -25,14 +25,14 @@ from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.one_statement import (
     is_for_one,
     settle_one,
-    take_one,
 )
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settings import known_queue
 from fairlead.store.queues.settlement import Settlement, portions
 from fairlead.store.queues.settling import settle, stale
-from fairlead.store.queues.taken_group import PAGE, TakenGroup
-from fairlead.store.queues.taking import Claim, more_of_held, take_portion
+from fairlead.store.queues.taken_group import PAGE, Claim, TakenGroup
+from fairlead.store.queues.taking import more_of_held, take_portion
+from fairlead.store.queues.taking_alone import take_alone
 from fairlead.store.queues.unreadable import are_readable, bury_unreadable
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
@@ -111,8 +111,6 @@ class StoreLeases(ABC, DialogSession):
     """How readers wait."""
     _reserve: Reserve | None
     _one_statement: bool
-    _shared: set[str]
-    """Queues that tenants share."""
     _lots: Lots | None
     """None: each caller's verb is done by itself."""
     _connection: Callable[[], AbstractContextManager[Database]]
@@ -285,14 +283,10 @@ class StoreLeases(ABC, DialogSession):
         return self._for_many(settled)
 
     def _settle_alone(self, queue: str, end: Settlement) -> None:
-        if self._one_statement and queue not in self._shared and is_for_one(end):
-            try:
-                with self._alone() as database:
-                    settle_one(database, end, self._context.actor, self._clock())
-            except SharedQueueError:
-                self._shared.add(queue)
-            else:
-                return
+        if self._one_statement and is_for_one(end):
+            with self._alone() as database:
+                settle_one(database, end, self._context.actor, self._clock())
+            return
         try:
             self._settle(queue, end)
         except DiskFullError:
@@ -377,11 +371,8 @@ class StoreLeases(ABC, DialogSession):
             return None
 
     def _take_alone(self, queue: str, claim: Claim) -> tuple[list[TakenGroup], bool]:
-        if self._one_statement and claim.most == 1 and queue not in self._shared:
-            try:
-                return self._take_one(queue, claim)
-            except SharedQueueError:
-                self._shared.add(queue)
+        if self._one_statement and claim.most == 1:
+            return self._take_one(queue, claim)
         with self._writing() as database:
             return take_portion(database, queue, claim, self._clock())
 
@@ -389,7 +380,7 @@ class StoreLeases(ABC, DialogSession):
         """In one statement; what cannot be read is buried in a transaction of its own."""
         while True:
             with self._alone() as database:
-                found, more = take_one(database, queue, claim, self._clock())
+                found, more = take_alone(database, queue, claim, self._clock())
             if are_readable(found):
                 return found, more
             with self._writing() as database:

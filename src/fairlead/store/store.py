@@ -101,8 +101,6 @@ class Store(
         self._joining = Joining(place)
         self._one_statement = liveness.remote
         self._full: dict[str, tuple[float, float]] = {}
-        self._shared: set[str] = set()
-        """Queues that tenants share."""
         self.has_one_writer: Final = not liveness.remote
         """Whether one transaction at a time can write."""
         self.upgraded: tuple[int, int] | None = None

@@ -44,8 +44,8 @@ from fairlead.store.queues.sending import send
 from fairlead.store.queues.settings import Queue, known_queue, made_queue, read_queue
 from fairlead.store.queues.settlement import ACCEPTED, REJECTED, RELEASE, Settlement
 from fairlead.store.queues.settling import fence, settle
-from fairlead.store.queues.taken_group import TakenGroup
-from fairlead.store.queues.taking import Claim, more_of_held, renewed, take, take_from
+from fairlead.store.queues.taken_group import Claim, TakenGroup
+from fairlead.store.queues.taking import more_of_held, renewed, take, take_from
 from fairlead.store.verbs.clusters import ClusterVerbs
 from fairlead.store.verbs.conversations import ConversationVerbs
 from fairlead.store.work import HeldWork
@@ -256,10 +256,9 @@ class Transaction(ClusterVerbs, ConversationVerbs):
     def _settle(self, queue: str, ends: list[Settlement]) -> None:
         clock, actor = self._context.clock(), self._context.actor
         if self._database.remote and len(ends) == 1 and is_for_one(ends[0]):
-            with suppress(SharedQueueError):  # else it takes more than one statement
-                return try_settle_one(self._database, ends[0], actor, clock)
+            try_settle_one(self._database, ends[0], actor, clock)
+            return
         settle(self._database, known_queue(self._database, queue, clock), ends, actor)
-        return None
 
     def settled(self) -> list[HeldWork]:
         """The work that is settled when this is committed."""

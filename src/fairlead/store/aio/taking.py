@@ -15,7 +15,7 @@ from fairlead.store.aio.waking import LoopWaker, Patience
 from fairlead.store.arguments import duration
 from fairlead.store.conversation import Conversation
 from fairlead.store.leasing import StoreWork
-from fairlead.store.queues.taking import Claim
+from fairlead.store.queues.taken_group import Claim
 from fairlead.store.store import Store
 
 T = TypeVar("T")

@@ -1,25 +1,22 @@
 """On PostgreSQL, what concerns one message or one group is one statement, and one transaction.
 
-The functions of the schema do it, which plain SQL calls, too. A queue that tenants share is not for
-them: then the store does it itself, statement by statement.
+The functions of the schema do it, which plain SQL calls, too. How work is taken so stands in
+`taking_alone.py`.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from msgspec.structs import asdict
 
 from fairlead.store.database.clock import set_clock
 from fairlead.store.database.context import BaseContext
-from fairlead.store.database.port import Database, Row
+from fairlead.store.database.port import Database
 from fairlead.store.database.postgresql import refusal, spread
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.settings import known_queue
 from fairlead.store.queues.settlement import ACCEPTED, Settlement
-from fairlead.store.queues.taken_group import TakenGroup
-from fairlead.store.queues.taking import Claim, given_in
 
 
 def send_one(
@@ -31,28 +28,8 @@ def send_one(
     return str(key)
 
 
-def take_one(
-    database: Database, queue: str, claim: Claim, now: int | None
-) -> tuple[list[TakenGroup], bool]:
-    """Take one group, with its first messages; as `take_portion`. Raises SharedQueueError."""
-    set_clock(database, now)
-    rows = database.run(
-        "take_one",
-        queue=queue,
-        group=claim.name,
-        lease=claim.lease,
-        holder=claim.holder,
-        most=claim.page,
-        actor=claim.actor,
-        conversation=claim.conversation,
-    )
-    if not rows or rows[0][0] is None:
-        return [], bool(rows)
-    return [_held(rows, claim, time.monotonic())], False
-
-
 def settle_one(database: Database, end: Settlement, actor: str, now: int | None) -> None:
-    """Settle work on one group. Raises StaleWorkError, SharedQueueError."""
+    """Settle work on one group. Raises StaleWorkError."""
     set_clock(database, now)
     database.run("settle_one", **_ending(end, actor))
 
@@ -135,17 +112,3 @@ def is_for_one(end: Settlement) -> bool:
     return not (end.done or end.keep or end.moved or end.redelivers) and not (
         end.kind == ACCEPTED and end.dead
     )
-
-
-def _held(rows: Sequence[Row], claim: Claim, now: float) -> TakenGroup:
-    id_, group, tenant, priority, releases, token, taken, deadline, k1, k2 = rows[0][:10]
-    held = TakenGroup(
-        *(id_, group, tenant, priority, releases + 1, token, taken, deadline),
-        key=(k1, k2),
-        only=claim.conversation,
-        told=now,
-        page=claim.page,
-    )
-    held.messages = [given_in(held, row[10:]) for row in rows]
-    held.cost = sum(each.cost for each in held.messages)
-    return held

@@ -1,8 +1,8 @@
-"""A group in the hands of a reader: what was read of it when it was taken."""
+"""A group in the hands of a reader: what he asked for, and what was read of it at once."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
@@ -10,6 +10,22 @@ from fairlead.store.queues.received import Received
 
 PAGE: Final = 100
 """So many messages of a group are read at once."""
+
+
+class Claim(NamedTuple):
+    """Who takes, what, and for how long."""
+
+    holder: int
+    lease: int
+    """Microseconds."""
+    name: str | None = None
+    """Of the group to be taken; None: the best."""
+    most: int = 1
+    actor: str = ""
+    conversation: int | None = None
+    """The end of which alone messages are wanted, of the group that is named."""
+    page: int = PAGE
+    """So many messages of a group are read at once."""
 
 
 class TakenGroup(Struct, weakref=True):

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from fairlead.order.key import UNRAISED
 from fairlead.store.database.clock import set_clock, time_of
-from fairlead.store.database.port import Database, Row
+from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.ended import drop, ends_of, is_over
-from fairlead.store.queues.endpoints import Endpoint, endpoint_of
+from fairlead.store.queues.endpoints import Endpoint
 from fairlead.store.queues.limiting import Gate
 from fairlead.store.queues.maintenance import maintained
 from fairlead.store.queues.picking import pick
 from fairlead.store.queues.received import Received, Stored, received
-from fairlead.store.queues.settings import BEFORE_ALL, Queue, known_queue, read_queue
+from fairlead.store.queues.settings import BEFORE_ALL, Queue, read_queue
 from fairlead.store.queues.settling import end_or_keep, expire, stale
-from fairlead.store.queues.taken_group import PAGE, TakenGroup
+from fairlead.store.queues.taken_group import PAGE, Claim, TakenGroup
+from fairlead.store.queues.taking_alone import given_in, take_alone
 from fairlead.store.queues.tenants import Line
 from fairlead.store.queues.unreadable import bury_unreadable
 
@@ -28,26 +29,10 @@ PORTION: Final = 300
 transaction, about: others write meanwhile, on SQLite after it."""
 
 
-class Claim(NamedTuple):
-    """Who takes, what, and for how long."""
-
-    holder: int
-    lease: int
-    """Microseconds."""
-    name: str | None = None
-    """Of the group to be taken; None: the best."""
-    most: int = 1
-    actor: str = ""
-    conversation: int | None = None
-    """The end of which alone messages are wanted, of the group that is named."""
-    page: int = PAGE
-    """So many messages of a group are read at once."""
-
-
 def take_from(database: Database, queue: str, claim: Claim, clock: int | None) -> list[TakenGroup]:
     """The best groups of the queue of this name, as `take` gives them; none if there is none."""
-    found = _queue_of(database, queue, clock)
-    return [] if found is None else take(database, found, claim)
+    found = read_queue(database, queue, clock)
+    return [] if found is None else take(database, found, claim, clock)
 
 
 def take_portion(
@@ -57,33 +42,34 @@ def take_portion(
 
     Returns what was taken, and whether to go on: nothing was taken yet, and there may be something.
     """
-    found = _queue_of(database, queue, clock)
+    found = read_queue(database, queue, clock)
     if found is None:
         return [], False
-    return _take(database, found, claim, PORTION)
+    return _take(database, found, claim, PORTION, clock)
 
 
-def _queue_of(database: Database, queue: str, clock: int | None) -> Queue | None:
-    found = read_queue(database, queue, clock)
-    if found is not None and (found.fair or found.limits):
-        return known_queue(database, queue, clock, locked=True)
-    return found
-
-
-def take(database: Database, queue: Queue, claim: Claim) -> list[TakenGroup]:
+def take(
+    database: Database, queue: Queue, claim: Claim, clock: int | None = None
+) -> list[TakenGroup]:
     """The best groups, at most `claim.most`, best first; locked until they are settled.
 
-    With tenants or limits, `queue` was read with its row locked. Raises StoreError.
+    Raises StoreError.
     """
-    return _take(database, queue, claim, None)[0]
+    return _take(database, queue, claim, None, clock)[0]
 
 
 def _take(
-    database: Database, queue: Queue, claim: Claim, portion: int | None
+    database: Database, queue: Queue, claim: Claim, portion: int | None, clock: int | None
 ) -> tuple[list[TakenGroup], bool]:
     queue.check_isolation()
+    one_by_one = database.remote and (queue.fair or queue.limits)
     for _ in range(MAX_ROUNDS):
-        found, more = _take_once(database, queue, claim, portion)
+        if one_by_one:
+            found, more = take_alone(database, queue.name, claim, clock)
+            while more and portion is None:
+                found, more = take_alone(database, queue.name, claim, clock)
+        else:
+            found, more = _take_once(database, queue, claim, portion)
         readable = bury_unreadable(database, queue, found, claim.actor)
         if readable or not found:
             return readable, more
@@ -221,15 +207,6 @@ def _more_said(
     if not rows:
         raise stale(held.token)
     return _readable(given_in(held, row) for row in rows if row[0] is not None)
-
-
-def given_in(held: TakenGroup, row: Row) -> Received:
-    """A message as a function of the schema gives it, from its number on, last the end."""
-    *columns, end = row
-    stored = Stored._make((held.id, *columns[:6], None, *columns[6:]))
-    found = None if end is None else endpoint_of(end)
-    held.speaks = held.speaks or found is not None
-    return received(stored, held.group, held.tenant, found)
 
 
 def _messages_after(database: Database, held: TakenGroup, after: int, now: int) -> list[Received]:

@@ -38,7 +38,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_group, o_end::jsonb ->> 1, o_type, fairlead._text(o_format, o_body),
     fairlead._bytes(o_format, o_body), o_token, o_number, o_key, nullif(o_priority, -1), o_releases + 1
   FROM fairlead._take((fairlead._queue(queue, false)).name, "group", fairlead._lease(lease), NULL, most,
-    fairlead._actor(), NULL)
+    fairlead._actor(), NULL, 1)
   WHERE o_token IS NOT NULL
 $$;
 

@@ -279,9 +279,9 @@ SELECT * FROM fairlead._try_send_many(%(queue)s, %(group)s::text[], %(priority)s
 -- try_prioritise: raise a group, in one statement; what was refused comes as a row
 SELECT * FROM fairlead._try_prioritise(%(queue)s, %(group)s, %(priority)s::integer, %(actor)s);
 
--- take_one: take a group, in one statement
+-- take_alone: take groups one after another, in one statement
 SELECT * FROM fairlead._take(%(queue)s, %(group)s, %(lease)s, %(holder)s, %(most)s, %(actor)s,
-  %(conversation)s);
+  %(conversation)s, %(groups)s);
 
 -- more_said: what was not given yet of a group that is held, if it was said in conversations. A row without
 -- a message says that it is held; no row, that it is not

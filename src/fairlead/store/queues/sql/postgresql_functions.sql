@@ -69,6 +69,12 @@ BEGIN
   RETURN fairlead._micros('expires', p_expires);
 END $$;
 
+-- Whether a name is meant by a pattern: `*` stands for any characters, `?` for one.
+CREATE OR REPLACE FUNCTION fairlead._is_meant(p_pattern text, p_name text) RETURNS boolean
+LANGUAGE sql IMMUTABLE
+RETURN p_name COLLATE "C" LIKE
+  replace(replace(replace(replace(replace(p_pattern, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '?', '_');
+
 -- The lane of a group: the places of the limits that are for its name (`limiting.py`). NULL: no limits.
 CREATE OR REPLACE FUNCTION fairlead._lane(p_limits text, p_group text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -78,8 +84,7 @@ BEGIN
   END IF;
   RETURN coalesce((SELECT string_agg((x.n - 1)::text, ',' ORDER BY x.n)
     FROM jsonb_array_elements(p_limits::jsonb) WITH ORDINALITY AS x (v, n)
-    WHERE x.v->>0 = 'group' AND p_group <> '' AND p_group COLLATE "C" LIKE
-      replace(replace(replace(replace(replace(x.v->>1, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '?', '_')),
+    WHERE x.v->>0 = 'group' AND p_group <> '' AND fairlead._is_meant(x.v->>1, p_group)),
     '');
 END $$;
 

@@ -151,6 +151,17 @@ BEGIN
   RETURN v_found - div(v_found * (p_retry->>'jitter')::numeric * drawn, 429496729600);
 END $$;
 
+-- A group of a tenant is held no more: the next reader counts what is left of it, or was given back.
+CREATE OR REPLACE FUNCTION fairlead._leave_settled(
+  q fairlead.queues, g fairlead.groups, p_kind text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO fairlead.pending_updates (queue, group_id, kind, number, tenant, cost, turn, placed)
+    VALUES (q.id, g.id, p_kind, nextval('fairlead.numbers'), g.tenant,
+      (SELECT coalesce(sum(m.cost), 0) FROM fairlead.messages m WHERE m.group_id = g.id), g.was_turn,
+      (SELECT count(*) FROM fairlead.groups x WHERE x.id = g.id AND x.state = 1));
+END $$;
+
 -- Settle a group whose row the caller has locked. `p_partly`: only one conversation of it was read.
 CREATE OR REPLACE FUNCTION fairlead._end(
   q fairlead.queues, g fairlead.groups, p_outcome text, p_given bigint[], p_reason text,
@@ -187,6 +198,9 @@ BEGIN
     END IF;
     PERFORM fairlead._put_back(q, g.id, true, v_failures,
       CASE WHEN v_delay > 0 THEN fairlead._now() + v_delay END, false);
+    IF q.fair > 0 THEN
+      PERFORM fairlead._leave_settled(q, g, 'released');
+    END IF;
     RETURN;
   END IF;
   IF p_outcome = 'accepted' THEN
@@ -222,6 +236,9 @@ BEGIN
       PERFORM fairlead._drop_over(q, g, NULL, 1000, p_actor);
     END IF;
     PERFORM fairlead._put_back(q, g.id, false, 0, NULL, p_partly);
+  END IF;
+  IF q.fair > 0 THEN
+    PERFORM fairlead._leave_settled(q, g, 'settled');
   END IF;
 END $$;
 
@@ -286,10 +303,6 @@ BEGIN
     PERFORM fairlead._check_given(g, p_outcome, p_given);
   END IF;
   SELECT * INTO q FROM fairlead.queues WHERE id = g.queue;
-  IF q.fair > 0 THEN
-    PERFORM fairlead._refuse(format('queue %L: found a queue that its tenants share, allowed in '
-      'SQL: one without tenants', q.name), 'FL004');
-  END IF;
   PERFORM fairlead._end(q, g, p_outcome, p_given, p_reason, p_delay,
     p_failed AND fairlead._counts(q, 'error'), p_actor, p_partly);
   IF q.limits IS NOT NULL OR EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.id = g.id) THEN
@@ -306,7 +319,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM fairlead._settle(p_token, p_outcome, p_given, p_reason, p_delay, p_failed, p_actor, p_id,
     p_partly);
-EXCEPTION WHEN SQLSTATE 'FL001' OR SQLSTATE 'FL003' OR SQLSTATE 'FL004' OR SQLSTATE 'FL007' THEN
+EXCEPTION WHEN SQLSTATE 'FL001' OR SQLSTATE 'FL003' OR SQLSTATE 'FL007' THEN
   o_state := SQLSTATE;
   o_line := SQLERRM;
 END $$;

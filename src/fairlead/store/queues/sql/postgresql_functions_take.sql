@@ -1,6 +1,6 @@
 -- Take, with the maintenance before it, for plain SQL: see postgresql_functions.sql.
 
--- Bring a queue without tenants up to date, before a take.
+-- Bring a queue up to date, before a take. Where tenants share it, or it has limits, its row is locked.
 CREATE OR REPLACE FUNCTION fairlead._maintain(q fairlead.queues, p_actor text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -14,6 +14,9 @@ DECLARE
   n record;
   d fairlead.delayed;
 BEGIN
+  IF q.fair = 1 THEN
+    q := fairlead._begin_line(q);
+  END IF;
   FOR g IN SELECT * FROM fairlead.groups WHERE queue = q.id AND state = 2 AND deadline <= now
       ORDER BY deadline LIMIT 300 FOR NO KEY UPDATE SKIP LOCKED LOOP
     PERFORM fairlead._end(q, g, 'released', '{}', 'its lease was over', NULL,
@@ -44,11 +47,6 @@ BEGIN
       VALUES (v_number, moment, 'arrived', q.name, coalesce(d.group_name, ''), d.key, d.tenant,
         d.priority, d.cost, d.type, p_actor);
   END LOOP;
-  IF EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = q.id AND kind <> 'raised') THEN
-    DELETE FROM fairlead.pending_updates WHERE id = ANY (ARRAY (  -- of tenants, which it has no more
-      SELECT x.id FROM fairlead.pending_updates x WHERE x.queue = q.id AND x.kind <> 'raised'
-      ORDER BY x.id LIMIT 1000 FOR UPDATE SKIP LOCKED));
-  END IF;
   FOR i IN 1 .. 1000 LOOP  -- from one group that was raised to the next, however often each was
     SELECT min(x.group_id) INTO raised FROM fairlead.pending_updates x
       WHERE x.queue = q.id AND x.kind = 'raised' AND x.group_id > raised;
@@ -78,10 +76,17 @@ BEGIN
       k2 = fairlead._k2(q.discipline, q.step, z.number, coalesce(f.id, 0))
       FROM (SELECT 1) AS one LEFT JOIN LATERAL fairlead._head(raised) f ON true
       WHERE z.id = raised RETURNING z.* INTO g;
-    IF g.head = 0 AND g.number = 0 THEN  -- an end of a dialog has ended
+    IF g.head = 0 AND g.number = 0 AND q.fair = 0 THEN  -- an end of a dialog has ended
       PERFORM fairlead._put_back(q, raised, false, 0, NULL, false);
     END IF;
   END LOOP;
+  IF q.fair > 0 THEN
+    q := fairlead._count_tenants(q);
+  ELSE  -- of tenants, which it has no more
+    DELETE FROM fairlead.pending_updates WHERE id = ANY (ARRAY (
+      SELECT x.id FROM fairlead.pending_updates x WHERE x.queue = q.id AND x.kind <> 'raised'
+      ORDER BY x.id LIMIT 1000 FOR UPDATE SKIP LOCKED));
+  END IF;
   FOR g IN WITH woken AS (UPDATE fairlead.groups SET state = 1, not_before = NULL
         WHERE id = ANY (ARRAY (
           SELECT id FROM fairlead.groups WHERE queue = q.id AND state = 3 AND not_before <= now
@@ -92,9 +97,14 @@ BEGIN
         k1 = fairlead._k1(q.discipline, q.step, z.priority, z.entered, z.number, f.id, f.arrived),
         k2 = fairlead._k2(q.discipline, q.step, z.number, f.id)
         FROM fairlead._head(g.id) f WHERE z.id = g.id;
-    ELSE
-      INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, actor)
-        VALUES (moment, 'woken', q.name, coalesce(g.name, ''), '', g.tenant, p_actor);
+    END IF;
+    IF g.head <> 0 OR q.fair > 0 THEN
+      v_number := nextval('fairlead.numbers');
+      INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, actor)
+        VALUES (v_number, moment, 'woken', q.name, coalesce(g.name, ''), '', g.tenant, p_actor);
+    END IF;
+    IF q.fair > 0 THEN
+      q := fairlead._join_line(q, g.tenant, v_number);
     END IF;
   END LOOP;
   -- what is left, somebody is still sending to: it is looked at again, the later the longer it takes
@@ -103,6 +113,74 @@ BEGIN
     WHERE id = ANY (ARRAY (
       SELECT id FROM fairlead.groups WHERE queue = q.id AND state = 3 AND not_before <= now
       ORDER BY not_before LIMIT 1000 FOR NO KEY UPDATE SKIP LOCKED)) AND head = 0;
+  IF q.fair > 0 THEN
+    PERFORM fairlead._write_line(q);
+  END IF;
+END $$;
+
+-- Take one group of a queue that tenants share, or that has limits, unless there is none, or others have it
+-- locked. `p_group`: only this one. `p_held`, `p_used`: how its limits stand.
+CREATE OR REPLACE FUNCTION fairlead._pick_shared(
+  INOUT q fairlead.queues, p_group text, p_holder bigint, p_moment bigint, p_deadline bigint, p_now bigint,
+  p_held jsonb, p_used jsonb, OUT g fairlead.groups)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  x record;
+  t fairlead.tenants;
+  besides text[] := '{}';
+  closed text[] := '{}';
+  ready bigint;
+BEGIN
+  IF p_group IS NOT NULL THEN
+    SELECT y.id, y.lane, y.tenant INTO x FROM fairlead.groups y
+      WHERE y.queue = q.id AND y.name = p_group COLLATE "default" AND y.state = 1;
+    IF NOT FOUND OR q.limits IS NOT NULL AND NOT fairlead._is_open(
+          q.limits, p_held, p_used, p_now, coalesce(x.lane, ''), x.tenant)
+        OR q.fair > 0 AND coalesce(q.off_tenants::jsonb ? x.tenant, false) THEN
+      RETURN;
+    END IF;
+    g := fairlead._hold(
+      (SELECT y.id FROM fairlead.groups y WHERE y.id = x.id AND y.state = 1 FOR NO KEY UPDATE SKIP LOCKED),
+      coalesce((SELECT z.turn FROM fairlead.tenants z WHERE z.queue = q.id AND z.name = x.tenant), 0),
+      p_holder, p_moment, p_deadline);
+    RETURN;
+  ELSIF q.fair = 0 THEN  -- the first of some lane
+    FOR x IN SELECT l.lane FROM fairlead._lanes(q.id) AS l (lane)
+        CROSS JOIN LATERAL (SELECT y.k1, y.k2 FROM fairlead.groups y
+          WHERE y.queue = q.id AND y.lane = l.lane AND y.state = 1 ORDER BY y.k1, y.k2 LIMIT 1) first
+        WHERE fairlead._is_open(q.limits, p_held, p_used, p_now, l.lane, '')
+        ORDER BY first.k1, first.k2 LOOP
+      g := fairlead._hold((SELECT y.id FROM fairlead.groups y
+        WHERE y.queue = q.id AND y.lane = x.lane AND y.state = 1
+        ORDER BY y.k1, y.k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED), 0, p_holder, p_moment, p_deadline);
+      EXIT WHEN g.id IS NOT NULL;  -- else somebody else has them locked
+    END LOOP;
+    RETURN;
+  END IF;
+  LOOP
+    t := fairlead._next_tenant(q, besides);
+    IF t.name IS NULL THEN
+      ready := q.backlogged;
+      q := fairlead._join_late(q);
+      EXIT WHEN q.backlogged = ready;
+      besides := '{}';
+      CONTINUE;
+    END IF;
+    IF q.limits IS NULL THEN
+      g := fairlead._hold((SELECT y.id FROM fairlead.groups y
+        WHERE y.queue = q.id AND y.tenant = t.name AND y.state = 1 AND y.fair = 1
+        ORDER BY y.k1, y.k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED), t.turn, p_holder, p_moment, p_deadline);
+    ELSE
+      closed := ARRAY (SELECT l.lane FROM fairlead._lanes(q.id) AS l (lane)
+        WHERE NOT fairlead._is_open(q.limits, p_held, p_used, p_now, l.lane, t.name));
+      g := fairlead._hold((SELECT y.id FROM fairlead.groups y
+        WHERE y.queue = q.id AND y.tenant = t.name AND y.state = 1 AND y.fair = 1 AND y.lane <> ALL (closed)
+        ORDER BY y.k1, y.k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED), t.turn, p_holder, p_moment, p_deadline);
+    END IF;
+    EXIT WHEN g.id IS NOT NULL;
+    q := fairlead._leave_line(q, t.name);
+    besides := besides || t.name;  -- else others are about to settle its groups, or a limit holds
+  END LOOP;
 END $$;
 
 -- Drop the first messages of a group that come to ends which have ended: they were ended while it was
@@ -133,39 +211,48 @@ BEGIN
   RETURN true;
 END $$;
 
--- Raises what keeps plain SQL from taking from a queue.
-CREATE OR REPLACE FUNCTION fairlead._check_takeable(q fairlead.queues) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+-- Hold a group that is locked, under a new token; nothing is held where there is none.
+CREATE OR REPLACE FUNCTION fairlead._hold(
+  p_id bigint, p_turn bigint, p_holder bigint, p_moment bigint, p_deadline bigint)
+RETURNS fairlead.groups LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  g fairlead.groups;
 BEGIN
-  IF q.fair > 0 THEN
-    PERFORM fairlead._refuse(format('queue %L: found a queue that its tenants share, allowed in '
-      'SQL: one without tenants; take from it with the library', q.name), 'FL004');
-  ELSIF q.limits IS NOT NULL THEN
-    PERFORM fairlead._refuse(format('queue %L: found a queue with limits, allowed in SQL: one '
-      'without; take from it with the library', q.name), 'FL004');
+  IF p_id IS NOT NULL THEN
+    UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
+        was_number = number, was_turn = p_turn, priority = -1, entered = 0, number = 0,
+        token = nextval('fairlead.numbers'), holder = p_holder, taken = p_moment, deadline = p_deadline
+      WHERE id = p_id RETURNING * INTO g;
   END IF;
+  RETURN g;
 END $$;
 
 -- Take the best group that nobody holds, or the one that is named, and its first messages; or those of
--- one conversation in it. `o_end`: the end to which a message comes, as `_row_of` gives it. A row of
--- nothing: so much had expired that the rest is for another transaction; whoever asks again goes on.
+-- one conversation in it; or the best `p_groups` groups. `o_end`: the end to which a message comes, as
+-- `_row_of` gives it. A row of nothing: so much had expired that the rest is for another transaction;
+-- whoever asks again goes on.
 CREATE OR REPLACE FUNCTION fairlead._take(
   p_queue text, p_group text, p_lease bigint, p_holder bigint, p_most bigint, p_actor text,
-  p_conversation bigint)
+  p_conversation bigint, p_groups bigint)
 RETURNS TABLE (
   o_group_id bigint, o_group text, o_tenant text, o_priority bigint, o_releases bigint,
-  o_token bigint, o_taken bigint, o_deadline bigint, o_k1 bigint, o_k2 bigint, o_number bigint,
-  o_key text, o_arrived bigint, o_expires bigint, o_cost bigint, o_type text, o_format bigint,
-  o_body bytea, o_end text)
+  o_token bigint, o_taken bigint, o_deadline bigint, o_k1 bigint, o_k2 bigint, o_of_all bigint,
+  o_number bigint, o_key text, o_arrived bigint, o_expires bigint, o_cost bigint, o_type text,
+  o_format bigint, o_body bytea, o_end text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q fairlead.queues;
   g fairlead.groups;
-  now bigint := fairlead._now();
+  picked record;
+  now bigint;
   moment bigint;
   gone bigint[];
   said boolean;
   total bigint;
+  messages bigint;
+  held jsonb;
+  used jsonb;
+  taken bigint := 0;
   put_away bigint := 0;
 BEGIN
   PERFORM fairlead._check_isolation();
@@ -182,47 +269,53 @@ BEGIN
   IF NOT FOUND OR q.enabled = 0 THEN
     RETURN;
   END IF;
-  PERFORM fairlead._check_takeable(q);
+  IF q.fair > 0 OR q.limits IS NOT NULL THEN  -- one at a time
+    SELECT * INTO q FROM fairlead.queues WHERE id = q.id FOR NO KEY UPDATE;
+  END IF;
+  now := fairlead._now();
   moment := fairlead._moment(now);
   -- the first in the order of an index: a plan without values would look anywhere for one that fits
-  IF EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = q.id AND kind = 'raised')
+  IF q.fair = 1 OR EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = q.id AND kind = 'raised')
       OR EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = q.id AND kind <> 'raised')
       OR (SELECT min(not_before) FROM fairlead.groups WHERE queue = q.id AND state = 3) <= now
       OR (SELECT min(due) FROM fairlead.delayed WHERE queue = q.id) <= now
       OR (SELECT min(deadline) FROM fairlead.groups WHERE queue = q.id AND state = 2) <= now THEN
     PERFORM fairlead._maintain(q, p_actor);
     SELECT * INTO q FROM fairlead.queues WHERE id = q.id;
-    IF q.enabled = 0 THEN
-      RETURN;  -- a failure has switched it off
+    IF q.fair = 1 THEN  -- what has just arrived is of tenants
+      SELECT * INTO q FROM fairlead.queues WHERE id = q.id FOR NO KEY UPDATE;
+      q := fairlead._begin_line(q);
     END IF;
-    PERFORM fairlead._check_takeable(q);  -- what has just arrived may be of tenants
   END IF;
-  LOOP
-    IF p_conversation IS NOT NULL AND NOT EXISTS (
-        SELECT 1 FROM fairlead.messages m WHERE m.conversation = p_conversation) THEN
-      RETURN;
+  IF q.limits IS NOT NULL THEN
+    held := fairlead._held_of_limits(q);
+    used := fairlead._used_of_limits(q, now);
+  END IF;
+  WHILE q.enabled = 1 AND taken < p_groups LOOP  -- a failure may have switched it off
+    EXIT WHEN p_conversation IS NOT NULL AND NOT EXISTS (
+      SELECT 1 FROM fairlead.messages m WHERE m.conversation = p_conversation);
+    IF put_away >= 300 THEN
+      IF taken = 0 THEN
+        o_token := NULL;
+        RETURN NEXT;
+      END IF;
+      EXIT;
+    END IF;
+    IF q.fair > 0 OR q.limits IS NOT NULL THEN
+      picked := fairlead._pick_shared(q, p_group, p_holder, moment, now + p_lease, now, held, used);
+      q := picked.q;
+      g := picked.g;
     ELSIF p_group IS NULL THEN
-      UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
-          was_number = number, was_turn = 0, priority = -1, entered = 0, number = 0,
-          token = nextval('fairlead.numbers'), holder = p_holder, taken = moment,
-          deadline = now + p_lease
-        WHERE id = (SELECT id FROM fairlead.groups WHERE queue = q.id AND state = 1
-          ORDER BY k1, k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
-        RETURNING * INTO g;
+      g := fairlead._hold((SELECT id FROM fairlead.groups WHERE queue = q.id AND state = 1
+        ORDER BY k1, k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED), 0, p_holder, moment, now + p_lease);
     ELSE
-      UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
-          was_number = number, was_turn = 0, priority = -1, entered = 0, number = 0,
-          token = nextval('fairlead.numbers'), holder = p_holder, taken = moment,
-          deadline = now + p_lease
-        WHERE id = (SELECT id FROM fairlead.groups WHERE queue = q.id
-          AND name = p_group COLLATE "default" AND state = 1 FOR NO KEY UPDATE SKIP LOCKED)
-        RETURNING * INTO g;
+      g := fairlead._hold((SELECT id FROM fairlead.groups WHERE queue = q.id
+        AND name = p_group COLLATE "default" AND state = 1 FOR NO KEY UPDATE SKIP LOCKED),
+        0, p_holder, moment, now + p_lease);
     END IF;
-    IF g.id IS NULL THEN
-      RETURN;
-    END IF;
-    SELECT array_agg(m.id) FILTER (WHERE m.expires <= now), count(m.conversation) > 0, sum(m.cost)
-      INTO gone, said, total
+    EXIT WHEN g.id IS NULL;
+    SELECT array_agg(m.id) FILTER (WHERE m.expires <= now), count(m.conversation) > 0, sum(m.cost), count(*)
+      INTO gone, said, total, messages
       FROM (SELECT x.id, x.expires, x.conversation, x.cost FROM fairlead.messages x
         WHERE x.group_id = g.id AND (p_conversation IS NULL OR x.conversation = p_conversation)
         ORDER BY x.id LIMIT p_most) m;
@@ -230,43 +323,54 @@ BEGIN
       PERFORM fairlead._bury(q, g, gone, 'it has expired', 0, NULL, 'expired', p_actor);
     END IF;
     IF said AND fairlead._drop_over(q, g, p_conversation, p_most, p_actor) OR gone IS NOT NULL THEN
-      SELECT sum(m.cost) INTO total FROM (SELECT x.cost FROM fairlead.messages x
+      SELECT sum(m.cost), count(*) INTO total, messages FROM (SELECT x.cost FROM fairlead.messages x
         WHERE x.group_id = g.id AND (p_conversation IS NULL OR x.conversation = p_conversation)
           AND coalesce(x.expires > now, true)
         ORDER BY x.id LIMIT p_most) m;
     END IF;
-    EXIT WHEN total IS NOT NULL;
-    PERFORM fairlead._put_back(q, g.id, false, 0, NULL, p_conversation IS NOT NULL);
-    IF p_conversation IS NOT NULL THEN
-      RETURN;
+    IF total IS NULL THEN
+      PERFORM fairlead._put_back(q, g.id, false, 0, NULL, p_conversation IS NOT NULL);
+      put_away := put_away + 1;
+    ELSIF q.fair > 0 THEN  -- its tenant is charged for all of it
+      SELECT sum(m.cost) INTO total FROM fairlead.messages m WHERE m.group_id = g.id;
+      q := fairlead._serve_tenant(q, g.tenant, total, g.token);
     END IF;
-    put_away := put_away + 1 + coalesce(cardinality(gone), 0);
-    IF put_away >= 300 THEN
-      o_token := NULL;
-      RETURN NEXT;
-      RETURN;
+    put_away := put_away + coalesce(cardinality(gone), 0);
+    IF q.fair > 0 THEN
+      q := fairlead._leave_line(q, g.tenant);
     END IF;
+    EXIT WHEN total IS NULL AND p_conversation IS NOT NULL;
+    CONTINUE WHEN total IS NULL;
+    IF q.limits IS NOT NULL THEN
+      SELECT * INTO held, used FROM fairlead._use_limits(
+        q, now, coalesce(g.lane, ''), g.tenant, least(messages, 100), held, used);
+    END IF;
+    INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost, attempt,
+        token, actor, lease)
+      VALUES (g.token, moment, 'taken', q.name, coalesce(g.name, ''),
+        CASE WHEN g.name IS NULL
+          THEN (SELECT m.key FROM fairlead.messages m WHERE m.group_id = g.id LIMIT 1) ELSE '' END,
+        g.tenant, nullif(g.was_priority, -1), total, g.releases + 1, g.token, p_actor, g.deadline);
+    IF NOT said THEN
+      RETURN QUERY SELECT g.id, coalesce(g.name, ''), g.tenant, g.was_priority, g.releases, g.token,
+          g.taken, g.deadline, g.k1, g.k2, total, m.id, m.key, m.arrived, m.expires, m.cost, m.type,
+          m.format, m.body, NULL::text
+        FROM fairlead.messages m WHERE m.group_id = g.id AND coalesce(m.expires > now, true)
+        ORDER BY m.id LIMIT p_most;
+    ELSE
+      RETURN QUERY SELECT g.id, coalesce(g.name, ''), g.tenant, g.was_priority, g.releases, g.token,
+          g.taken, g.deadline, g.k1, g.k2, total, m.id, m.key, m.arrived, m.expires, m.cost, m.type,
+          m.format, m.body, CASE WHEN e.id IS NOT NULL THEN fairlead._row_of(e) END
+        FROM fairlead.messages m LEFT JOIN fairlead.endpoints e ON e.id = m.conversation
+        WHERE m.group_id = g.id AND (p_conversation IS NULL OR m.conversation = p_conversation)
+          AND coalesce(m.expires > now, true)
+        ORDER BY m.id LIMIT p_most;
+    END IF;
+    taken := taken + 1;
+    EXIT WHEN p_group IS NOT NULL;
   END LOOP;
-  INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost, attempt,
-      token, actor, lease)
-    VALUES (g.token, moment, 'taken', q.name, coalesce(g.name, ''),
-      CASE WHEN g.name IS NULL
-        THEN (SELECT m.key FROM fairlead.messages m WHERE m.group_id = g.id LIMIT 1) ELSE '' END,
-      g.tenant, nullif(g.was_priority, -1), total, g.releases + 1, g.token, p_actor, g.deadline);
-  IF NOT said THEN
-    RETURN QUERY SELECT g.id, coalesce(g.name, ''), g.tenant, g.was_priority, g.releases, g.token,
-        g.taken, g.deadline, g.k1, g.k2, m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.format,
-        m.body, NULL::text
-      FROM fairlead.messages m WHERE m.group_id = g.id AND coalesce(m.expires > now, true)
-      ORDER BY m.id LIMIT p_most;
-  ELSE
-    RETURN QUERY SELECT g.id, coalesce(g.name, ''), g.tenant, g.was_priority, g.releases, g.token,
-        g.taken, g.deadline, g.k1, g.k2, m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.format,
-        m.body, CASE WHEN e.id IS NOT NULL THEN fairlead._row_of(e) END
-      FROM fairlead.messages m LEFT JOIN fairlead.endpoints e ON e.id = m.conversation
-      WHERE m.group_id = g.id AND (p_conversation IS NULL OR m.conversation = p_conversation)
-        AND coalesce(m.expires > now, true)
-      ORDER BY m.id LIMIT p_most;
+  IF q.fair > 0 THEN
+    PERFORM fairlead._write_line(q);
   END IF;
 END $$;
 
@@ -322,7 +426,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT o_token, o_group, nullif(o_priority, -1), o_releases + 1, o_number, o_key, o_type,
     fairlead._text(o_format, o_body), fairlead._bytes(o_format, o_body)
   FROM fairlead._take(fairlead._plain(queue), "group", fairlead._lease(lease), NULL, most,
-    fairlead._actor(), NULL)
+    fairlead._actor(), NULL, 1)
   WHERE o_token IS NOT NULL
 $$;
 
