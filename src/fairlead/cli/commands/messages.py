@@ -62,9 +62,9 @@ def send(
     """
     from fairlead.cli.store import messages
 
-    with opened(store, create=None) as found:
+    with opened(store, create=None) as open_store:
         messages.send(
-            found,
+            open_store,
             queue,
             body,
             lines=lines,
@@ -109,9 +109,9 @@ def take(
     """
     from fairlead.cli.store import messages
 
-    with opened(store) as found:
+    with opened(store) as open_store:
         status = messages.take(
-            found, queue, group=group, wait=wait, lease=lease, run=run, as_json=as_json
+            open_store, queue, group=group, wait=wait, lease=lease, run=run, as_json=as_json
         )
     raise typer.Exit(status)
 
@@ -127,5 +127,5 @@ def peek(
     """Print the messages of the group that would be taken next; nobody takes them."""
     from fairlead.cli.store import messages
 
-    with opened(store) as found:
-        messages.peek(found, queue, group, most, as_json=as_json)
+    with opened(store) as open_store:
+        messages.peek(open_store, queue, group, most, as_json=as_json)

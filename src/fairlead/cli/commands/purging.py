@@ -37,8 +37,8 @@ def purge(
     """
     from fairlead.cli.store import purging as done
 
-    with opened(store) as found:
-        done.purge(found, queue, group, tenant, reason or "", yes=yes)
+    with opened(store) as open_store:
+        done.purge(open_store, queue, group, tenant, reason or "", yes=yes)
 
 
 @command("delete-queue")
@@ -58,5 +58,5 @@ def delete_queue(
     """
     from fairlead.cli.store import purging as done
 
-    with opened(store) as found:
-        done.delete_queue(found, queue, reason or "", purges=purge, yes=yes)
+    with opened(store) as open_store:
+        done.delete_queue(open_store, queue, reason or "", purges=purge, yes=yes)

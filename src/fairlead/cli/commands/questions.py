@@ -219,7 +219,7 @@ def explain(
         from fairlead.cli.between import explain_between
 
         others = (cluster, changes, message, id, queue, first, second, store)
-        if out is None or count != 1 or any(each is not None for each in others):
+        if out is None or count != 1 or any(value is not None for value in others):
             raise UserError(
                 "explain --between goes with a device's journal, and nothing else: "
                 "fairlead explain JOURNAL --between TIME TIME"

@@ -51,11 +51,11 @@ def queues(
 
     if by not in (None, "tenant"):
         raise UserError(f"queues --by: found {repr_of(by)}, allowed: tenant")
-    with opened(store) as found:
+    with opened(store) as open_store:
         if by is None:
-            shown.queues(found, internal=internal, as_json=as_json)
+            shown.queues(open_store, internal=internal, as_json=as_json)
         else:
-            shown.queues_by_tenant(found, internal=internal, as_json=as_json)
+            shown.queues_by_tenant(open_store, internal=internal, as_json=as_json)
 
 
 @command()
@@ -73,8 +73,8 @@ def metrics(
     """What each queue holds, and how often destinations were chosen, as Prometheus reads it."""
     from fairlead.cli.store import metrics as shown
 
-    with opened(store) as found:
-        shown.metrics(found, listen)
+    with opened(store) as open_store:
+        shown.metrics(open_store, listen)
 
 
 @command()
@@ -91,8 +91,8 @@ def waiting(
     """
     from fairlead.cli.store import queues as shown
 
-    with opened(store) as found:
-        shown.waiting(found, queue, most, as_json=as_json)
+    with opened(store) as open_store:
+        shown.waiting(open_store, queue, most, as_json=as_json)
 
 
 @command()
@@ -132,11 +132,11 @@ def held(
 
     if take_back is None and (failed or reason is not None):
         raise UserError("held: found --failed or --reason alone, allowed: with --take-back")
-    with opened(store) as found:
+    with opened(store) as open_store:
         if take_back is None:
-            shown.held(found, queue, most, as_json=as_json)
+            shown.held(open_store, queue, most, as_json=as_json)
         else:
-            shown.take_back(found, queue, take_back, reason or "", failed=failed)
+            shown.take_back(open_store, queue, take_back, reason or "", failed=failed)
 
 
 @command()
@@ -157,8 +157,8 @@ def promote(
     """
     from fairlead.cli.store import queues as shown
 
-    with opened(store) as found:
-        shown.promote(found, queue, group, priority, yes=yes, dry=dry_run, as_json=as_json)
+    with opened(store) as open_store:
+        shown.promote(open_store, queue, group, priority, yes=yes, dry=dry_run, as_json=as_json)
 
 
 @command()
@@ -201,13 +201,13 @@ def dead(
             f"dead: found --reason with {'--retry' if retry else '--drop'}, allowed: alone, with "
             "--retry-all, or with --drop-all"
         )
-    with opened(store) as found:
+    with opened(store) as open_store:
         if retry or retry_all:
-            shown.retry(found, queue, retry or None, reason)
+            shown.retry(open_store, queue, retry or None, reason)
         elif drop or drop_all:
-            shown.discard(found, queue, drop or None, reason, yes=yes)
+            shown.discard(open_store, queue, drop or None, reason, yes=yes)
         else:
-            shown.dead(found, queue, most, reason, as_json=as_json)
+            shown.dead(open_store, queue, most, reason, as_json=as_json)
 
 
 @command()
@@ -233,8 +233,8 @@ def declare(
     from fairlead.config.services import load_declared
 
     load_declared(file)  # a file with a fault makes no store
-    with opened(store, create=None) as found:
-        shown.declare(found, file)
+    with opened(store, create=None) as open_store:
+        shown.declare(open_store, file)
 
 
 @command()
@@ -298,9 +298,9 @@ def journal(
     """
     from fairlead.cli.store import journal as shown
 
-    with opened(store) as found:
+    with opened(store) as open_store:
         shown.journal(
-            *(found, since, queue, cluster),
+            *(open_store, since, queue, cluster),
             messages=messages,
             decisions=decisions,
             changes=changes,
@@ -322,5 +322,5 @@ def top(
     """Show what the queues hold and how fast they move, until Ctrl-C."""
     from fairlead.cli.store import top as live
 
-    with opened(store) as found:
-        live.top(found, interval, once=once, internal=internal, as_json=as_json)
+    with opened(store) as open_store:
+        live.top(open_store, interval, once=once, internal=internal, as_json=as_json)

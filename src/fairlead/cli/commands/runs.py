@@ -146,8 +146,8 @@ def dispatch(
             ),
         )
         return
-    given = {"--available-now": available_now, "--every": every, "--files-a-batch": files_a_batch}
-    for name in (name for name, value in given.items() if value):
+    options = {"--available-now": available_now, "--every": every, "--files-a-batch": files_a_batch}
+    for name in (name for name, value in options.items() if value):
         raise UserError(f"{name}: found without --follow, allowed: with it")
     status = run_dispatch(
         table,

@@ -47,20 +47,20 @@ def schedules(
     from fairlead.cli.store import schedules as shown
 
     acts = {"--pause": pause, "--resume": resume, "--drop": drop}
-    given = [option for option, is_given in acts.items() if is_given]
-    if len(given) > 1 or (given and (ticks is not None or as_json)):
-        more = [*given, *(["--ticks"] if ticks is not None else []), *(["--json"] * as_json)]
+    options = [option for option, is_given in acts.items() if is_given]
+    if len(options) > 1 or (options and (ticks is not None or as_json)):
+        more = [*options, *(["--ticks"] if ticks is not None else []), *(["--json"] * as_json)]
         raise UserError(f"schedules: found {' and '.join(more)}, allowed: one of them")
-    if name is None and (given or ticks is not None):
+    if name is None and (options or ticks is not None):
         raise UserError(
-            f"schedules {(given or ['--ticks'])[0]}: found no SCHEDULE, allowed: a name"
+            f"schedules {(options or ['--ticks'])[0]}: found no SCHEDULE, allowed: a name"
         )
-    with opened(store) as found:
+    with opened(store) as open_store:
         if name is None:
-            shown.schedules(found, as_json=as_json)
+            shown.schedules(open_store, as_json=as_json)
         elif drop:
-            shown.drop(found, name)
+            shown.drop(open_store, name)
         elif pause or resume:
-            shown.pause(found, name, paused=pause)
+            shown.pause(open_store, name, paused=pause)
         else:
-            shown.ticks(found, name, 5 if ticks is None else ticks, as_json=as_json)
+            shown.ticks(open_store, name, 5 if ticks is None else ticks, as_json=as_json)

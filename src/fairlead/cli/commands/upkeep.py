@@ -58,8 +58,8 @@ def prune(
     """Forget events of the journal that are older, at once, and ids whose time is over."""
     from fairlead.cli.store import upkeep as done
 
-    with opened(store) as found:
-        done.prune(found, keep * 86400)
+    with opened(store) as open_store:
+        done.prune(open_store, keep * 86400)
 
 
 @command()
@@ -78,8 +78,8 @@ def retention(
     """
     from fairlead.cli.store import upkeep as done
 
-    with opened(store) as found:
-        done.retention(found, keep)
+    with opened(store) as open_store:
+        done.retention(open_store, keep)
 
 
 @command()
@@ -95,8 +95,8 @@ def check(
     """
     from fairlead.cli.store import upkeep as done
 
-    with opened(store) as found:
-        status = done.check(found, repair=repair, as_json=as_json)
+    with opened(store) as open_store:
+        status = done.check(open_store, repair=repair, as_json=as_json)
     raise typer.Exit(status)
 
 
@@ -108,8 +108,8 @@ def roles(store: Url = None) -> None:
     """
     from fairlead.cli.store import upkeep as done
 
-    with opened(store) as found:
-        done.roles(found)
+    with opened(store) as open_store:
+        done.roles(open_store)
 
 
 @command()
@@ -120,5 +120,5 @@ def recover(store: Url = None) -> None:
     """
     from fairlead.cli.store import upkeep as done
 
-    with opened(store) as found:
-        done.recover(found)
+    with opened(store) as open_store:
+        done.recover(open_store)

@@ -83,10 +83,10 @@ def _password(*, twice: bool) -> bytes:
     if sys.stdin.isatty():
         from getpass import getpass
 
-        found = getpass("Password: ")
-        if twice and getpass("Once more: ") != found:
+        password = getpass("Password: ")
+        if twice and getpass("Once more: ") != password:
             raise UserError("password: found two different ones, allowed: the same twice")
-        raw = found.encode()
+        raw = password.encode()
     else:
         raw = sys.stdin.buffer.readline().rstrip(b"\r\n")
     check_password(raw)

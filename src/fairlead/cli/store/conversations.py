@@ -59,14 +59,16 @@ def conversations(
     `waits`: messages; `raised`: to which priority its group was; `reader`: who holds that. Ids of
     ends are not shown: `fairlead conversation DIALOG --ids` does.
     """
-    with opened(store) as found:
-        every = found.conversations(service, most + 1, before)
+    with opened(store) as open_store:
+        every = open_store.conversations(service, most + 1, before)
     dialogs = every[:most]
     if as_json:
-        print_json(_plain(each) for each in dialogs)
+        print_json(_plain(dialog) for dialog in dialogs)
     else:
         now = time.time()
-        print_rows([row for each in dialogs for row in _rows(each, now)], right=("waits", "raised"))
+        print_rows(
+            [row for dialog in dialogs for row in _rows(dialog, now)], right=("waits", "raised")
+        )
     say_if_cut(len(every) == len(dialogs), "latest", most)
 
 
@@ -119,22 +121,26 @@ def conversation(
         cleanup=cleanup,
         shown=ids | as_json,
     )
-    with opened(store) as found:
+    with opened(store) as open_store:
         if end:
             how = {"error": None if error is None else (error, description or "")}
-            _end(found, dialog, side, yes=yes, cleanup=cleanup, **how)
+            _end(open_store, dialog, side, yes=yes, cleanup=cleanup, **how)
             return
-        shown = found.dialog(dialog)
-        waits = {each.side: each for each in found.dialog_waits(dialog, most)}
-        names = {each.side: each.id for each in found.ends(dialog)} if ids else {}
+        shown = open_store.dialog(dialog)
+        waits = {wait.side: wait for wait in open_store.dialog_waits(dialog, most)}
+        names = (
+            {dialog_end.side: dialog_end.id for dialog_end in open_store.ends(dialog)}
+            if ids
+            else {}
+        )
     if as_json:
         print_json([_with_waits(shown, waits, names)])
     else:
         _show(shown, waits, names)
-    for each in (shown.initiator, shown.target):
-        if each is not None and each.side in waits:
-            first = len(waits[each.side].messages)
-            say_if_cut(first < most or each.waiting <= first, "first", most)
+    for dialog_end in (shown.initiator, shown.target):
+        if dialog_end is not None and dialog_end.side in waits:
+            first = len(waits[dialog_end.side].messages)
+            say_if_cut(first < most or dialog_end.waiting <= first, "first", most)
 
 
 @command()
@@ -143,12 +149,14 @@ def services(as_json: AsJson = False, store: Url = None) -> None:
 
     `open`: ends of dialogs that it has, and has not ended; `readers`: how many it may have.
     """
-    with opened(store) as found:
-        every = found.services()
+    with opened(store) as open_store:
+        every = open_store.services()
     if as_json:
-        print_json(_plain(each) for each in every)
+        print_json(_plain(service) for service in every)
     else:
-        print_rows([row for each in every for row in _contracts(each)], right=("readers", "open"))
+        print_rows(
+            [row for service in every for row in _contracts(service)], right=("readers", "open")
+        )
 
 
 @command()
@@ -172,9 +180,9 @@ def switch(
 
     Example: `fairlead switch orders off --tenant acme --reason "it floods us"`
     """
-    with opened(store) as found:
-        unknown = tenants.unknown(found, queue, tenant)
-        changed = found.switch(queue, on=to == "on", reason=reason or "", tenant=tenant)
+    with opened(store) as open_store:
+        unknown = tenants.unknown(open_store, queue, tenant)
+        changed = open_store.switch(queue, on=to == "on", reason=reason or "", tenant=tenant)
     acted()
     what = queue if tenant is None else f"tenant {tenant} of {queue}"
     print(on_one_line(f"{what}: {to}" if changed else f"{what}: was {to} already"))
@@ -197,8 +205,8 @@ def _check(
         ("--cleanup", cleanup, "--side", end and side is not None),
         ("--description", description is not None, "--error", error is not None),
     )
-    for name, given, other, there in needs:
-        if given and not there:
+    for name, is_set, other, there in needs:
+        if is_set and not there:
             raise UserError(f"conversation: found {name} alone, allowed: with {other}")
     if cleanup and error is not None:
         raise UserError("conversation: found --error and --cleanup, allowed: one of them")
@@ -216,19 +224,19 @@ def _end(
     cleanup: bool,
 ) -> None:
     """End one end of a dialog, or both: then nobody is left to be told."""
-    ends = [each for each in store.ends(dialog) if side in (None, each.side)]
+    ends = [end for end in store.ends(dialog) if side in (None, end.side)]
     if not ends:
         raise UserError(
             f"--side: found {side}, allowed: initiator; nothing was said to the other end yet"
         )
     if side is None:
-        ends = [each for each in ends if each.state != "ended"]
+        ends = [end for end in ends if end.state != "ended"]
     named = " and ".join(map(_named, ends))
     if not is_wanted(f"End {named}?", yes=yes):
         return
     with store.transaction() as tx:
-        for each in ends:
-            tx.conversation(each).end(error, cleanup=cleanup or side is None)
+        for end in ends:
+            tx.conversation(end).end(error, cleanup=cleanup or side is None)
     acted()
     print(on_one_line(f"ended: {named}"))
 
@@ -289,8 +297,8 @@ def _show_end(end: DialogEnd, waits: EndWaits | None, id_: str | None, now: floa
         print(f"  {plural(end.waiting, 'message')}:")
         print_rows(
             [
-                {"": "   ", "id": each.id, "type": each.type, "age": _age(each.since, now)}
-                for each in waits.messages
+                {"": "   ", "id": message.id, "type": message.type, "age": _age(message.since, now)}
+                for message in waits.messages
             ]
         )
 
@@ -298,19 +306,19 @@ def _show_end(end: DialogEnd, waits: EndWaits | None, id_: str | None, now: floa
 def _with_waits(
     dialog: OpenDialog, waits: Mapping[str, EndWaits], ids: Mapping[str, str]
 ) -> dict[str, Any]:
-    found: dict[str, Any] = _plain(dialog)
+    plain: dict[str, Any] = _plain(dialog)
     for side in ("initiator", "target"):
-        if found[side] is not None:
+        if plain[side] is not None:
             if side in waits:
-                found[side] |= {"why": waits[side].why, "messages": _plain(waits[side].messages)}
+                plain[side] |= {"why": waits[side].why, "messages": _plain(waits[side].messages)}
             if side in ids:
-                found[side]["id"] = ids[side]
-    return found
+                plain[side]["id"] = ids[side]
+    return plain
 
 
 def _contracts(service: ListedService) -> list[dict[str, Any]]:
     """A line for each contract; what the service has stands in the first."""
-    own = {
+    facts = {
         "service": service.service,
         "queue": service.queue,
         "readers": service.max_readers,
@@ -318,21 +326,21 @@ def _contracts(service: ListedService) -> list[dict[str, Any]]:
     }
     rows = [
         {
-            "contract": each.name,
-            "initiator sends": ", ".join(each.types(0)),
-            "target sends": ", ".join(each.types(1)),
+            "contract": contract.name,
+            "initiator sends": ", ".join(contract.types(0)),
+            "target sends": ", ".join(contract.types(1)),
         }
-        for each in service.contracts
+        for contract in service.contracts
     ] or [dict.fromkeys(("contract", "initiator sends", "target sends"), "")]
-    return [own | rows[0], *(dict.fromkeys(own, "") | row for row in rows[1:])]
+    return [facts | rows[0], *(dict.fromkeys(facts, "") | row for row in rows[1:])]
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - plain data of any shape
     """Rows as JSON has them."""
     if hasattr(value, "_asdict"):
-        return {name: _plain(each) for name, each in value._asdict().items()}
+        return {name: _plain(member) for name, member in value._asdict().items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(member) for member in value]
     return value
 
 

@@ -17,37 +17,37 @@ REASONS: Final = 10
 
 def dead(store: Store, queue: str, most: int, reason: str | None, *, as_json: bool) -> None:
     """How many dead letters have each reason; then they themselves, the oldest first."""
-    found = store.dead(queue, most + 1, reason=reason)
-    shown = found[:most]
+    letters = store.dead(queue, most + 1, reason=reason)
+    shown = letters[:most]
     if as_json:
-        print_json(each._asdict() for each in shown)
+        print_json(letter._asdict() for letter in shown)
     else:
         _count(store, queue, reason)
         print_rows(
             [
                 {
-                    "id": each.id,
-                    "group": each.group,
-                    "tenant": each.tenant,
-                    "attempt": each.attempt,
-                    "died": when(each.died),
-                    "reason": each.reason,
-                    "body": short(each.body),
+                    "id": letter.id,
+                    "group": letter.group,
+                    "tenant": letter.tenant,
+                    "attempt": letter.attempt,
+                    "died": when(letter.died),
+                    "reason": letter.reason,
+                    "body": short(letter.body),
                 }
-                for each in shown
+                for letter in shown
             ],
             right=("attempt",),
             spare=("body", "tenant", "died", "attempt", "group"),
         )
-    say_if_cut(len(found) == len(shown), "oldest", most)
+    say_if_cut(len(letters) == len(shown), "oldest", most)
 
 
 def _count(store: Store, queue: str, reason: str | None) -> None:
-    found = store.dead_counts(queue, REASONS, reason=reason)
-    for why, count in found.by_reason.items():
+    counts = store.dead_counts(queue, REASONS, reason=reason)
+    for why, count in counts.by_reason.items():
         print(on_one_line(f"{count:,} {why}"))
-    if more := found.reasons - len(found.by_reason):
-        left = found.letters - sum(found.by_reason.values())
+    if more := counts.reasons - len(counts.by_reason):
+        left = counts.letters - sum(counts.by_reason.values())
         print(f"{left:,} of {plural(more, 'other reason')}")
 
 

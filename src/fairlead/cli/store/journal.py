@@ -54,7 +54,7 @@ def journal(
         "--changes": changes,
         "--file": file,
     }
-    _check(since, queue, cluster, [name for name, asked in kinds.items() if asked], wanted)
+    _check(since, queue, cluster, [name for name, flag in kinds.items() if flag], wanted)
     if cluster is not None:
         store.pool(cluster)  # refused if there is none
     if queue is not None:
@@ -116,25 +116,25 @@ def _events(found: Iterable[Event], wanted: Wanted) -> None:
 
     def rows() -> Iterator[dict[str, Any]]:
         nonlocal count
-        for each in found:
+        for event in found:
             count += 1
-            if each.group:
-                groups[each.group] = None
-            yield _short(each.to_dict()) if wanted.short else each.to_dict()
+            if event.group:
+                groups[event.group] = None
+            yield _short(event.to_dict()) if wanted.short else event.to_dict()
 
     print_json(rows())
     sys.stdout.flush()
     names = {"message": wanted.id, "group": wanted.group}
-    asked = [f"{what} {repr_of(name)}" for what, name in names.items() if name is not None]
-    if asked and not count:
+    terms = [f"{what} {repr_of(name)}" for what, name in names.items() if name is not None]
+    if terms and not count:
         kind = f"{' or '.join(wanted.kind)} " if wanted.kind else ""
-        print(f"found no {kind}event of {' in '.join(asked)}", file=sys.stderr)
+        print(f"found no {kind}event of {' in '.join(terms)}", file=sys.stderr)
     if wanted.id is not None and wanted.group is None and not wanted.kind:
         for group in groups:
-            told = (
+            advice = (
                 f"{command_line(['fairlead', 'journal', '--group', group])} tells when it was taken"
             )
-            line = f"its group is {repr_of(group)}: {told} and what came of it"
+            line = f"its group is {repr_of(group)}: {advice} and what came of it"
             print(on_one_line(line), file=sys.stderr)
 
 

@@ -36,7 +36,7 @@ class OrList(Group):
         if word == "undrain":
             close = "; `machines drain CLUSTER NAME --stop` does that"
         else:
-            near = next((each for each in self.commands if is_near(word, each)), None)
+            near = next((verb for verb in self.commands if is_near(word, verb)), None)
             close = "" if near is None else f"; did you mean {near!r}?"
         return f"machines: found {shown(word)}, allowed: {', '.join(self.commands)}{close}"
 
@@ -44,9 +44,9 @@ class OrList(Group):
 def _plain_words(args: list[str]) -> list[str]:
     """What is no option, nor the value of one."""
     return [
-        each
-        for before, each in zip(["", *args], args, strict=False)
-        if not each.startswith("-") and before != "--store"
+        word
+        for before, word in zip(["", *args], args, strict=False)
+        if not word.startswith("-") and before != "--store"
     ]
 
 
@@ -82,8 +82,8 @@ def load(
 
     Example: `fairlead machines load pool.toml`
     """
-    with opened(store, create=None) as found:
-        names = found.load_clusters(path, replace=replace)
+    with opened(store, create=None) as open_store:
+        names = open_store.load_clusters(path, replace=replace)
         acted()
         for name in names:
             print(name)
@@ -101,17 +101,19 @@ def list_(
 
     Example: `fairlead machines list pool`, or `fairlead machines pool`
     """
-    with opened(store) as found:
-        pools = [found.pool(name) for name in ([cluster] if cluster else found.clusters())]
+    with opened(store) as open_store:
+        pools = [
+            open_store.pool(name) for name in ([cluster] if cluster else open_store.clusters())
+        ]
     if as_json:
         print_json(
-            {"cluster": each.name, "version": each.version, **_plain(machine)}
-            for each in pools
-            for machine in each.machines
+            {"cluster": pool.name, "version": pool.version, **_plain(machine)}
+            for pool in pools
+            for machine in pool.machines
         )
         return
-    for each in pools:
-        _show(each)
+    for pool in pools:
+        _show(pool)
 
 
 @command("add")
@@ -123,17 +125,17 @@ def add(
     Example: `fairlead machines add pool DEV4 weight=50 address=10.0.0.4`
     """
     table = {"name": name, **_typed(attributes or [])}
-    with opened(store) as found:
-        found.add_destination(cluster, table)
-        _print(found, cluster)
+    with opened(store) as open_store:
+        open_store.add_destination(cluster, table)
+        _print(open_store, cluster)
 
 
 @command("remove")
 def remove(cluster: ClusterName, name: MachineName, store: Url = None) -> None:
     """Remove a destination for good; what was published to it stays in its queue."""
-    with opened(store) as found:
-        found.remove_destination(cluster, name)
-        _print(found, cluster)
+    with opened(store) as open_store:
+        open_store.remove_destination(cluster, name)
+        _print(open_store, cluster)
 
 
 @command("set")
@@ -149,9 +151,9 @@ def set_(
     if not attributes:
         raise UserError("machines set: found no KEY=VALUE, allowed: at least one")
     changes = [Change(name, key, value) for key, value in pairs("KEY=VALUE", attributes).items()]
-    with opened(store) as found:
-        found.apply(cluster, changes)
-        _print(found, cluster)
+    with opened(store) as open_store:
+        open_store.apply(cluster, changes)
+        _print(open_store, cluster)
 
 
 @command("weight")
@@ -194,9 +196,9 @@ def drain(
 @command("reset")
 def reset(cluster: ClusterName, store: Url = None) -> None:
     """Count everybody as not served."""
-    with opened(store) as found:
-        found.reset(cluster)
-        _print(found, cluster)
+    with opened(store) as open_store:
+        open_store.reset(cluster)
+        _print(open_store, cluster)
 
 
 @command("next")
@@ -207,8 +209,8 @@ def next_(
 
     Status 3: nobody can get it. For scripts: `host=$(fairlead machines next pool group=kim)`
     """
-    with opened(store) as found:
-        decision = found.next_destination(cluster, **pairs("KEY=VALUE", attributes or []))
+    with opened(store) as open_store:
+        decision = open_store.next_destination(cluster, **pairs("KEY=VALUE", attributes or []))
     acted()
     if as_json:
         plain = decision._asdict()
@@ -221,9 +223,9 @@ def next_(
 
 
 def _change(store: str | None, cluster: str, name: str, key: str, value: object) -> None:
-    with opened(store) as found:
-        found.change(cluster, name, key, value)
-        _print(found, cluster)
+    with opened(store) as open_store:
+        open_store.change(cluster, name, key, value)
+        _print(open_store, cluster)
 
 
 def _print(store: Store, cluster: str) -> None:
@@ -234,7 +236,8 @@ def _print(store: Store, cluster: str) -> None:
 def _show(found: Pool) -> None:
     print(_head(found))
     print_rows(
-        [_row(each) for each in found.machines], right=("sent", "share", "by weight", "weight")
+        [_row(machine) for machine in found.machines],
+        right=("sent", "share", "by weight", "weight"),
     )
 
 
@@ -279,12 +282,12 @@ def _plain(each: Machine) -> dict[str, Any]:
 
 def _typed(attributes: list[str]) -> dict[str, Any]:
     """Numbers and flags as a file would have them; all else is text."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in pairs("KEY=VALUE", attributes).items():
         if value in {"true", "false"}:
-            found[key] = value == "true"
+            values[key] = value == "true"
         elif key not in {"name", "address", "queue"} and value.lstrip("-").isdecimal():
-            found[key] = int(value)
+            values[key] = int(value)
         else:
-            found[key] = value
-    return found
+            values[key] = value
+    return values

@@ -34,14 +34,14 @@ def send(store: Store, queue: str, body: str | None, *, lines: bool, **more: Any
         raise UserError("send: found both or neither, allowed: BODY (- reads it), or --lines")
     for name in ("delay", "expires"):
         more[name] = _time(more[name])
-    given = {name: value for name, value in more.items() if value is not None}
+    attributes = {name: value for name, value in more.items() if value is not None}
     if lines:
-        ids = store.send_many(queue, (given | each for each in _of_lines()))
+        ids = store.send_many(queue, (attributes | message for message in _of_lines()))
     else:
-        ids = [store.send(queue, _read() if body == STDIN else body, **given)]
+        ids = [store.send(queue, _read() if body == STDIN else body, **attributes)]
     acted()
-    for each in ids:
-        print(each)
+    for message_id in ids:
+        print(message_id)
 
 
 def take(
@@ -88,14 +88,14 @@ def peek(store: Store, queue: str, group: str | None, most: int, *, as_json: boo
     """Print the first messages of a group; nobody takes them."""
     _check_output()
     every = store.peek(queue, group, min(most + 1, MAX_TAKEN))
-    found = every[:most]
-    if group is not None and not found:
+    messages = every[:most]
+    if group is not None and not messages:
         raise UserError(f"peek {queue}: found no group {group!r}, allowed: one that lives")
     if as_json:
-        print_json(map(message_row, found))
+        print_json(map(message_row, messages))
     else:
-        print_bodies(found, as_json=False)
-    say_if_cut(len(every) == len(found), "first", most)
+        print_bodies(messages, as_json=False)
+    say_if_cut(len(every) == len(messages), "first", most)
 
 
 def _give(work: StoreWork, command: str) -> int:
@@ -140,10 +140,10 @@ def _run(command: str, message: Message, work: StoreWork) -> int:
 
 
 def _read() -> str | bytes:
-    found = sys.stdin.buffer.read()
+    body = sys.stdin.buffer.read()
     with suppress(UnicodeDecodeError):
-        return found.decode()
-    return found
+        return body.decode()
+    return body
 
 
 def _of_lines() -> Iterator[dict[str, Any]]:
@@ -151,15 +151,15 @@ def _of_lines() -> Iterator[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
+            message = json.loads(line)
         except ValueError as error:
             raise UserError(f"send --lines: line {number}: found no JSON: {error}") from None
-        if not isinstance(found, dict):
+        if not isinstance(message, dict):
             raise UserError(
-                f"send --lines: line {number}: found {shown(found)}, allowed: an object with body, "
-                "and perhaps group, priority, id, type, tenant, cost, delay, expires"
+                f"send --lines: line {number}: found {shown(message)}, allowed: an object with "
+                "body, and perhaps group, priority, id, type, tenant, cost, delay, expires"
             )
-        yield found
+        yield message
 
 
 def _time(value: str | None) -> float | str | None:

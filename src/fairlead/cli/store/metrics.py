@@ -17,8 +17,8 @@ def metrics(store: Store, listen: str | None) -> None:
     if listen is None:
         print(page(store), end="")
         return
-    asked = signals(signal.SIGINT, signal.SIGTERM)
+    stops = signals(signal.SIGINT, signal.SIGTERM)
     with MetricsServer(Page(store), listen, ConfigError) as server:
         acted()
         print(f"metrics: {server.url}", flush=True)
-        asked.get()
+        stops.get()

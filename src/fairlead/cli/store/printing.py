@@ -81,7 +81,7 @@ def print_bodies(messages: Iterable[Message], *, as_json: bool) -> None:
     if as_json:
         print_json(map(message_row, messages))
     else:
-        for each in messages:
-            sys.stdout.buffer.write(as_text(each.body) + b"\n")
+        for message in messages:
+            sys.stdout.buffer.write(as_text(message.body) + b"\n")
         sys.stdout.buffer.flush()
     sys.stdout.flush()

@@ -37,14 +37,14 @@ def purge(
     if not is_wanted(question, yes=yes):
         return
     unknown = tenants.unknown(store, queue, tenant)
-    found = store.purge(queue, group, reason, _teller(), tenant=tenant)
+    result = store.purge(queue, group, reason, _teller(), tenant=tenant)
     acted()
-    nothing = "" if any(found) else f": nothing waits in {of}"
-    print(f"deleted: {plural(found.deleted, 'message')}{nothing}")
-    if found.working:
-        print(f"in the hands of readers, and still there: {plural(found.working, 'message')}")
-    if found.of_conversations:
-        count = plural(found.of_conversations, "message")
+    nothing = "" if any(result) else f": nothing waits in {of}"
+    print(f"deleted: {plural(result.deleted, 'message')}{nothing}")
+    if result.working:
+        print(f"in the hands of readers, and still there: {plural(result.working, 'message')}")
+    if result.of_conversations:
+        count = plural(result.of_conversations, "message")
         print(f"of conversations that are open, and still there: {count}")
     tenants.say(unknown)
 
@@ -66,7 +66,7 @@ def delete_queue(store: Store, queue: str, reason: str, *, purges: bool, yes: bo
 
 def _with(store: Store, queue: str) -> str:
     """What a queue holds, as the question names it."""
-    held = next((each for each in store.queues() if each.queue == queue), None)
+    held = next((row for row in store.queues() if row.queue == queue), None)
     if held is None:
         return ""
     waits = f"{plural(held.messages, 'message')} that {'waits' if held.messages == 1 else 'wait'}"
@@ -76,12 +76,12 @@ def _with(store: Store, queue: str) -> str:
 
 def _teller() -> Callable[[int], None]:
     """Says now and then how far it is."""
-    said = time.monotonic()
+    last = time.monotonic()
 
     def told(deleted: int) -> None:
-        nonlocal said
-        if time.monotonic() - said >= EVERY:
-            said = time.monotonic()
+        nonlocal last
+        if time.monotonic() - last >= EVERY:
+            last = time.monotonic()
             typer.echo(f"deleted so far: {plural(deleted, 'message')}", err=True)
 
     return told

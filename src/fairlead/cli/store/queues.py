@@ -30,35 +30,35 @@ FIGURES: Final = (*COUNTS, "oldest", "longest held", "failures")
 
 def queues(store: Store, *, internal: bool, as_json: bool) -> None:
     """What each queue holds; `internal`: in a table those of servers, too."""
-    found = [each for each in store.queues() if internal or as_json or is_users(each)]
+    rows = [row for row in store.queues() if internal or as_json or is_users(row)]
     if as_json:
-        print_json(each._asdict() for each in found)
+        print_json(row._asdict() for row in rows)
     else:
-        print_rows([queue_row(each) for each in found], right=FIGURES)
-        for each in found:
-            if not each.enabled:
-                print(_off(each.queue, SwitchedOff(each.off_since, each.off_why)))
-            _off_tenants(store, each.queue, each.off_tenants)
+        print_rows([queue_row(row) for row in rows], right=FIGURES)
+        for row in rows:
+            if not row.enabled:
+                print(_off(row.queue, SwitchedOff(row.off_since, row.off_why)))
+            _off_tenants(store, row.queue, row.off_tenants)
 
 
 def queues_by_tenant(store: Store, *, internal: bool, as_json: bool) -> None:
     """What each queue holds of each tenant."""
-    found = store.queues_by_tenant()
+    entries = store.queues_by_tenant()
     if as_json:
-        print_json(each._asdict() for each in found)
+        print_json(entry._asdict() for entry in entries)
         return
-    shown = {each.queue for each in store.queues() if internal or is_users(each)}
+    shown = {row.queue for row in store.queues() if internal or is_users(row)}
     rows = [
-        {name: getattr(each, name) for name in ("queue", "tenant", *COUNTS)}
-        | {"oldest": length(int(each.oldest)) if each.ready else ""}
-        | {"now": "" if each.enabled else "off"}
-        for each in found
-        if each.queue in shown
+        {name: getattr(entry, name) for name in ("queue", "tenant", *COUNTS)}
+        | {"oldest": length(int(entry.oldest)) if entry.ready else ""}
+        | {"now": "" if entry.enabled else "off"}
+        for entry in entries
+        if entry.queue in shown
     ]
     print_rows(rows, right=FIGURES)
-    for each in found:
-        if each.queue in shown and not each.enabled:
-            print(_off(each.queue, SwitchedOff(each.off_since, each.off_why), each.tenant))
+    for entry in entries:
+        if entry.queue in shown and not entry.enabled:
+            print(_off(entry.queue, SwitchedOff(entry.off_since, entry.off_why), entry.tenant))
 
 
 def is_users(found: Metrics) -> bool:
@@ -81,8 +81,8 @@ def queue_row(found: Metrics) -> dict[str, Any]:
 def _off_tenants(store: Store, queue: str, tenants: Iterable[str]) -> None:
     """Since when and why tenants are switched off."""
     for tenant in tenants:
-        if (found := store.off(queue, tenant)) is not None:
-            print(_off(queue, found, tenant))
+        if (off := store.off(queue, tenant)) is not None:
+            print(_off(queue, off, tenant))
 
 
 def _off(queue: str, found: SwitchedOff, tenant: str = "") -> str:
@@ -93,22 +93,22 @@ def _off(queue: str, found: SwitchedOff, tenant: str = "") -> str:
 
 def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
     """The groups in the order in which they would be taken, and why the first is the first."""
-    found, every = store.waiting(queue, most), store.later(queue, most + 1)
+    outlook, every = store.waiting(queue, most), store.later(queue, most + 1)
     later = every[:most]
     if as_json:
         print_json(
-            {"place": place, **_row(each), "since": each.since, "id": each.id, "body": each.item}
-            for place, each in enumerate(found.ranks, 1)
+            {"place": place, **_row(rank), "since": rank.since, "id": rank.id, "body": rank.item}
+            for place, rank in enumerate(outlook.ranks, 1)
         )
-        print_json({"place": None, **each._asdict()} for each in later)
+        print_json({"place": None, **entry._asdict()} for entry in later)
     else:
-        _show_waiting(store, queue, found, later)
-    is_whole = len(every) == len(later) and len(found.ranks) >= min(found.waiting, most + 1)
+        _show_waiting(store, queue, outlook, later)
+    is_whole = len(every) == len(later) and len(outlook.ranks) >= min(outlook.waiting, most + 1)
     say_if_cut(is_whole, "first", most)
 
 
 def _show_waiting(store: Store, queue: str, found: Outlook, later: list[Later]) -> None:
-    held = next((each for each in store.queues() if each.queue == queue), None)
+    held = next((row for row in store.queues() if row.queue == queue), None)
     counts = {} if held is None else {"parked": held.parked, "delayed": held.delayed}
     more = "".join(f", {count} {what}" for what, count in counts.items() if count)
     print(f"{found.waiting} waiting, {found.working} worked on{more}")
@@ -117,9 +117,9 @@ def _show_waiting(store: Store, queue: str, found: Outlook, later: list[Later]) 
     _off_tenants(store, queue, store.off_tenants(queue))
     print_rows(
         [
-            {"place": place, **_row(each), "since": when(each.since)}
-            | {"id": each.id, "first": short(each.item)}
-            for place, each in enumerate(found.ranks, 1)
+            {"place": place, **_row(rank), "since": when(rank.since)}
+            | {"id": rank.id, "first": short(rank.item)}
+            for place, rank in enumerate(found.ranks, 1)
         ],
         right=("place", "messages", "priority"),
         spare=("first", "id", "tenant"),
@@ -130,7 +130,7 @@ def _show_waiting(store: Store, queue: str, found: Outlook, later: list[Later]) 
     if later:
         print("not yet:")
         print_rows(
-            [each._asdict() | {"until": when(each.until)} for each in later],
+            [entry._asdict() | {"until": when(entry.until)} for entry in later],
             right=("messages", "priority"),
             spare=("tenant", "id"),
         )
@@ -138,53 +138,53 @@ def _show_waiting(store: Store, queue: str, found: Outlook, later: list[Later]) 
 
 def _limits(store: Store, queue: str) -> None:
     """The limits that let nothing through now."""
-    closed = [each for each in store.limits(queue) if not each.is_open]
+    closed = [limit for limit in store.limits(queue) if not limit.is_open]
     if closed:
         print("limits that hold:")
         print_rows(
             [
                 {
-                    "of": each.of,
-                    "match": "" if each.of == "queue" else each.match,
-                    "name": each.name,
-                    "in work": f"{each.in_work}"
-                    + (f" of {each.most_in_work}" if each.most_in_work else ""),
-                    "until": "" if each.opens is None else when(each.opens),
+                    "of": limit.of,
+                    "match": "" if limit.of == "queue" else limit.match,
+                    "name": limit.name,
+                    "in work": f"{limit.in_work}"
+                    + (f" of {limit.most_in_work}" if limit.most_in_work else ""),
+                    "until": "" if limit.opens is None else when(limit.opens),
                 }
-                for each in closed
+                for limit in closed
             ]
         )
 
 
 def held(store: Store, queue: str | None, most: int, *, as_json: bool) -> None:
     """What readers hold, the longest first."""
-    found = store.held(queue, most)
+    holds = store.held(queue, most)
     if as_json:
-        print_json(each._asdict() for each in found)
+        print_json(hold._asdict() for hold in holds)
         return
-    if not found:
+    if not holds:
         print("nothing is held")
         return
     now = time.time()
     print_rows(
         [
             {
-                "token": each.token,
-                "queue": each.queue,
-                "group": each.group,
-                "tenant": each.tenant,
-                "messages": each.messages,
-                "attempt": each.attempt,
-                "held for": length(max(int(now - each.since), 0)),
-                "lease over in": length(int(each.until - now)) if each.until > now else "now",
-                "reader": f"{each.reader or 'in plain SQL'}{' (gone)' if each.gone else ''}",
-                "client": each.client,
+                "token": hold.token,
+                "queue": hold.queue,
+                "group": hold.group,
+                "tenant": hold.tenant,
+                "messages": hold.messages,
+                "attempt": hold.attempt,
+                "held for": length(max(int(now - hold.since), 0)),
+                "lease over in": length(int(hold.until - now)) if hold.until > now else "now",
+                "reader": f"{hold.reader or 'in plain SQL'}{' (gone)' if hold.gone else ''}",
+                "client": hold.client,
             }
-            for each in found
+            for hold in holds
         ],
         right=("token", "messages", "attempt", "held for", "lease over in"),
     )
-    if len(found) == most:
+    if len(holds) == most:
         print(f"only the longest {most} are shown; --most N shows more", file=sys.stderr)
 
 
@@ -192,7 +192,7 @@ def take_back(
     store: Store, queue: str | None, tokens: list[int], reason: str, *, failed: bool
 ) -> None:
     """Take work back from its readers; all of it is there, or nothing is done."""
-    known = {each.token: each.client for each in store.held(queue, MAX_NUMBER)}
+    known = {hold.token: hold.client for hold in store.held(queue, MAX_NUMBER)}
     if gone := [token for token in tokens if token not in known]:
         of = "" if queue is None else f" of {queue}"
         raise UserError(f"held --take-back {gone[0]}: nobody holds work{of} with this token")
@@ -219,9 +219,9 @@ def promote(
     as_json: bool,
 ) -> None:
     """Show whom raising a group delays, and do it."""
-    found = store.promotion(queue, group, priority)
-    if found is None:
-        fifo = any(each.queue == queue and each.discipline == FIFO for each in store.queues())
+    promotion = store.promotion(queue, group, priority)
+    if promotion is None:
+        fifo = any(row.queue == queue and row.discipline == FIFO for row in store.queues())
         why = (
             "found a queue that is first come, first served, allowed: one that is ordered by "
             "priority"
@@ -232,20 +232,20 @@ def promote(
     asks = not dry and not yes and sys.stdin.isatty()
     if asks:
         try:
-            _show(found, as_json=as_json)
+            _show(promotion, as_json=as_json)
             sys.stdout.flush()
         except UnwrittenError as error:
             raise UserError(f"{error}, or --yes; nothing was done") from None
         if not is_wanted("Raise it?", yes=yes):
             return
     if not dry:
-        if not store.prioritise(queue, found.group, priority):
+        if not store.prioritise(queue, promotion.group, priority):
             raise UserError(f"promote {queue} {group}: the group has ended meanwhile")
         acted()
     if not asks:
-        _show(found, as_json=as_json)
+        _show(promotion, as_json=as_json)
     sys.stdout.flush()
-    for line in _in_the_way(store, queue, found):
+    for line in _in_the_way(store, queue, promotion):
         print(line, file=sys.stderr)
 
 
@@ -256,12 +256,12 @@ def _in_the_way(store: Store, queue: str, found: Promotion) -> Iterable[str]:
         yield f"{_off(queue, off)}; nothing of it goes until it is on"
     if whose and (off := store.off(queue, whose)) is not None:
         yield f"{_off(queue, off, whose)}; nothing of it goes until it is on"
-    for each in store.limits(queue):
+    for limit in store.limits(queue):
         names = {"queue": queue, "tenant": whose, "group": found.group}
-        meant = each.name == whose if each.name else matches(each.match, names[each.of])
-        if not each.is_open and (each.of == "queue" or meant):
-            of = "" if each.of == "queue" else f" of {each.of} {each.name or each.match}"
-            until = "something is settled" if each.opens is None else when(each.opens)
+        meant = limit.name == whose if limit.name else matches(limit.match, names[limit.of])
+        if not limit.is_open and (limit.of == "queue" or meant):
+            of = "" if limit.of == "queue" else f" of {limit.of} {limit.name or limit.match}"
+            until = "something is settled" if limit.opens is None else when(limit.opens)
             yield on_one_line(
                 f"a limit{of} is reached; nothing of {found.group} goes until {until}"
             )
@@ -269,7 +269,7 @@ def _in_the_way(store: Store, queue: str, found: Promotion) -> Iterable[str]:
 
 def _show(found: Promotion, *, as_json: bool) -> None:
     if as_json:
-        later = [_row(each) | {"since": each.since} for each in found.later]
+        later = [_row(rank) | {"since": rank.since} for rank in found.later]
         print_json([{**found._asdict(), "later": later}])
         return
     if found.working:
@@ -285,7 +285,7 @@ def _show(found: Promotion, *, as_json: bool) -> None:
     print(f"{found.group}: priority {found.priority}, {way}")
     print(f"later because of it: {plural(found.delayed, 'group')}")
     print_rows(
-        [_row(each) | {"group": each.name, "since": when(each.since)} for each in found.later],
+        [_row(rank) | {"group": rank.name, "since": when(rank.since)} for rank in found.later],
         right=("messages", "priority"),
     )
     if found.delayed > len(found.later):

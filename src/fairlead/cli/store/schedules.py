@@ -19,36 +19,38 @@ LATE: Final = 5
 
 def schedules(store: Store, *, as_json: bool) -> None:
     """All of them."""
-    found = store.schedules()
+    rows = store.schedules()
     if as_json:
-        print_json(each._asdict() for each in found)
+        print_json(schedule._asdict() for schedule in rows)
         return
-    full = _full(store) if any(_is_late(each) for each in found) else set()
+    full = _full(store) if any(_is_late(schedule) for schedule in rows) else set()
     print_rows(
         [
             {
-                "schedule": each.name,
-                "queue": each.queue,
-                "when": each.when,
-                "time zone": each.time_zone,
-                "missed": each.missed,
-                "next": "" if each.paused else when(each.next),
-                "last": "" if each.last is None else when(each.last),
-                "now": "paused" if each.paused else _late(each, full),
+                "schedule": schedule.name,
+                "queue": schedule.queue,
+                "when": schedule.when,
+                "time zone": schedule.time_zone,
+                "missed": schedule.missed,
+                "next": "" if schedule.paused else when(schedule.next),
+                "last": "" if schedule.last is None else when(schedule.last),
+                "now": "paused" if schedule.paused else _late(schedule, full),
             }
-            for each in found
+            for schedule in rows
         ],
         spare=("last", "missed", "time zone", "queue"),
     )
-    for each in found:
-        if each.failure:
-            print(on_one_line(f"{each.name}: its latest tick was passed over: {each.failure}"))
+    for schedule in rows:
+        if schedule.failure:
+            print(
+                on_one_line(f"{schedule.name}: its latest tick was passed over: {schedule.failure}")
+            )
 
 
 def _full(store: Store) -> set[str]:
     """The queues that take no more messages."""
     every = store.queues()
-    return {each.queue for each in every if each.messages >= (each.max_waiting or MAX_NUMBER)}
+    return {row.queue for row in every if row.messages >= (row.max_waiting or MAX_NUMBER)}
 
 
 def _is_late(each: ScheduleState) -> bool:
@@ -65,12 +67,12 @@ def _late(each: ScheduleState, full: set[str]) -> str:
 
 def ticks(store: Store, name: str, most: int, *, as_json: bool) -> None:
     """The next ticks of one."""
-    found = store.ticks(name, most)
+    moments = store.ticks(name, most)
     if as_json:
-        print_json({"schedule": name, "tick": each} for each in found)
+        print_json({"schedule": name, "tick": moment} for moment in moments)
     else:
-        for each in found:
-            print(when(each))
+        for moment in moments:
+            print(when(moment))
 
 
 def pause(store: Store, name: str, *, paused: bool) -> None:

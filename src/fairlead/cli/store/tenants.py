@@ -12,7 +12,7 @@ def unknown(store: Store, queue: str, tenant: str | None) -> str:
     """A line that says that nothing of a tenant is in a queue; "" where something is."""
     if not tenant:
         return ""
-    known = {each.tenant for each in store.queues_by_tenant() if each.queue == queue}
+    known = {row.tenant for row in store.queues_by_tenant() if row.queue == queue}
     known |= {*store.off_tenants(queue)}
     if tenant in known:
         return ""

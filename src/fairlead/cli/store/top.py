@@ -36,28 +36,28 @@ class Look:
         now = time.monotonic()
         seconds, self._at = max(now - self._at, 1e-9), now
         return [
-            {"found": each}
-            | {name: happened[each.queue, kind] / seconds for name, kind in RATES.items()}
-            for each in self._store.queues()
-            if self._internal or is_users(each)
+            {"found": row}
+            | {name: happened[row.queue, kind] / seconds for name, kind in RATES.items()}
+            for row in self._store.queues()
+            if self._internal or is_users(row)
         ]
 
 
 def top(store: Store, interval: float, *, once: bool, internal: bool, as_json: bool) -> None:
     """Show the queues until somebody says stop."""
-    asked = listen(signal.SIGINT, signal.SIGTERM)
+    signals = listen(signal.SIGINT, signal.SIGTERM)
     look = Look(store, internal=internal or as_json)
     if once:
-        next_of(asked, interval)
+        next_of(signals, interval)
         _print(look.rows(), as_json=as_json)
         return
     if as_json or not console().is_terminal:
-        while next_of(asked, interval) is None:
+        while next_of(signals, interval) is None:
             _print(look.rows(), as_json=as_json)
         return
     with Live(console=console(), auto_refresh=False, screen=True) as live:
         live.update(_table(look.rows()), refresh=True)
-        while next_of(asked, interval) is None:
+        while next_of(signals, interval) is None:
             live.update(_table(look.rows()), refresh=True)
 
 

@@ -20,9 +20,9 @@ def init(url: str, lock_timeout: float = LOCK_TIMEOUT, *, upgrade: bool = False)
 
 def prune(store: Store, keep: float) -> None:
     """Forget old events and known ids."""
-    found = store.prune(keep)
+    count = store.prune(keep)
     acted()
-    print(f"{store.place}: forgotten: {plural(found, 'row')}")
+    print(f"{store.place}: forgotten: {plural(count, 'row')}")
 
 
 def retention(store: Store, days: float | None) -> None:
@@ -30,21 +30,23 @@ def retention(store: Store, days: float | None) -> None:
     if days is not None:
         store.set_retention(days)
         acted()
-    found = store.retention()
-    print(f"{store.place}: events are kept " + ("for ever" if found is None else f"{found:g} days"))
+    period = store.retention()
+    print(
+        f"{store.place}: events are kept " + ("for ever" if period is None else f"{period:g} days")
+    )
 
 
 def check(store: Store, *, repair: bool, as_json: bool) -> int:
     """Print what should not be there; the exit status."""
-    found = store.check(repair=repair)
+    faults = store.check(repair=repair)
     acted()
     if as_json:
-        print_json({**each._asdict(), "mended": repair} for each in found)
+        print_json({**fault._asdict(), "mended": repair} for fault in faults)
     else:
-        print_rows([each._asdict() for each in found], right=("found",))
-        end = "nothing found" if not found else "mended" if repair else "`--repair` mends it"
+        print_rows([fault._asdict() for fault in faults], right=("found",))
+        end = "nothing found" if not faults else "mended" if repair else "`--repair` mends it"
         print(f"{store.place}: {end}")
-    return 1 if found else 0
+    return 1 if faults else 0
 
 
 def roles(store: Store) -> None:
@@ -60,6 +62,6 @@ def roles(store: Store) -> None:
 
 def recover(store: Store) -> None:
     """Take back all work."""
-    found = store.recover()
+    count = store.recover()
     acted()
-    print(f"{store.place}: taken back: {plural(found, 'group')}")
+    print(f"{store.place}: taken back: {plural(count, 'group')}")

@@ -63,11 +63,11 @@ def _work(url: str, place: str, handling: Handling, grace: float, options: Optio
     job = Job(url, place, options.queues, threads, grace, handling, options.until_empty)
     check(job)
     log_to_stderr()
-    asked = listen(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    signals = listen(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     with _told(url, place, options) as manager:
         if options.processes is None:
-            return run_here(job, asked, manager=manager)
-        return supervise(job, asked, options.processes, manager)
+            return run_here(job, signals, manager=manager)
+        return supervise(job, signals, options.processes, manager)
 
 
 def _serve(url: str, place: str, handling: Handling, grace: float, options: Options) -> int:
@@ -81,9 +81,9 @@ def _serve(url: str, place: str, handling: Handling, grace: float, options: Opti
     job = Serving(url, place, handling, grace, interval, most, processes, options.until_empty)
     check_services(job)
     log_to_stderr()
-    asked = listen(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    signals = listen(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     with _told(url, place, options) as manager:
-        return serve(job, asked, manager)
+        return serve(job, signals, manager)
 
 
 @contextmanager
