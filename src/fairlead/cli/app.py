@@ -44,10 +44,10 @@ SUBJECTS: Final = {
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; returns its exit status (see docs/reference/errors.md)."""
-    given = list(arguments)
-    verb = given[0] if given else ""
+    words = list(arguments)
+    verb = words[0] if words else ""
     subjects = [module for module, verbs in SUBJECTS.items() if verb in verbs] or SUBJECTS
-    return guarded(lambda: commands(tuple(subjects))(given, standalone_mode=False, obj=given))
+    return guarded(lambda: commands(tuple(subjects))(words, standalone_mode=False, obj=words))
 
 
 @cache

@@ -14,15 +14,15 @@ IN_DOUBLE = re.compile(r'(["$`]|\\)')
 
 def pairs(option: str, given: Sequence[str], value_is: str = "VALUE") -> dict[str, str]:
     """NAME=VALUE texts as a dict; a name may come once. `value_is`: what the help calls it."""
-    found: dict[str, str] = {}
-    for each in given:
-        name, equals, value = each.partition("=")
+    values: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
         if not equals or not name:
-            raise UserError(f"{option}: found {each!r}, allowed: NAME={value_is}")
-        if name in found:
+            raise UserError(f"{option}: found {text!r}, allowed: NAME={value_is}")
+        if name in values:
             raise UserError(f"{option} {name}: found twice, allowed: once")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def command_line(arguments: Sequence[str]) -> str:
@@ -31,7 +31,7 @@ def command_line(arguments: Sequence[str]) -> str:
     >>> print(command_line(["fairlead", "--column", "id=concat_ws(' ', a, b)"]))
     fairlead --column "id=concat_ws(' ', a, b)"
     """
-    return " ".join(_quoted(each) for each in arguments)
+    return " ".join(_quoted(argument) for argument in arguments)
 
 
 def folded_line(arguments: Sequence[str], width: int) -> str:
@@ -44,11 +44,11 @@ def folded_line(arguments: Sequence[str], width: int) -> str:
       -c pool.toml
     """
     parts: list[str] = []
-    for each in arguments:
-        if parts and not each.startswith("-"):
-            parts[-1] += f" {_quoted(each)}"
+    for argument in arguments:
+        if parts and not argument.startswith("-"):
+            parts[-1] += f" {_quoted(argument)}"
         else:
-            parts.append(_quoted(each))
+            parts.append(_quoted(argument))
     lines = parts[:1]
     for part in parts[1:]:
         if len(f"{lines[-1]} {part} \\") <= width:

@@ -64,7 +64,7 @@ class Peer:
         state = "up" if self.up else "gone"
         since = f" since {clock(self.since)}" if self.since else ", never there"
         more = [f"{key} = {json.dumps(value)}" for key, (value, _) in self.others.items()]
-        return f"{name} {state}{since}{priority}" + "".join(f", {each}" for each in more)
+        return f"{name} {state}{since}{priority}" + "".join(f", {part}" for part in more)
 
 
 class Period(NamedTuple):
@@ -107,13 +107,13 @@ class Record:
             if row["time"] < first:
                 _changed(peers, row)
         inside = [row for row in self.changes if first <= row["time"] < last]
-        asked = [row for row in self.messages if first <= row["time"] < last]
+        requests = [row for row in self.messages if first <= row["time"] < last]
         begin, end = max(first, self.begin), min(last, self.end)
-        yield f"{clock(begin)} to {clock(end)}, {self.cluster.name}: {len(asked)} requests"
+        yield f"{clock(begin)} to {clock(end)}, {self.cluster.name}: {len(requests)} requests"
         if first < self.begin:
             yield f"  the journal {self.folder} begins here"
         yield from (f"  {peer.in_words(name)}" for name, peer in peers.items())
-        yield from _changes_and_requests(peers, inside, asked, begin, end)
+        yield from _changes_and_requests(peers, inside, requests, begin, end)
         if self.end < last:
             yield f"{clock(self.end)} the journal {self.folder} ends here"
 
@@ -124,26 +124,26 @@ def story(folder: Path, begin: str, end: str) -> list[str]:
     A device that was started several times with a folder has a journal for each start in it.
     """
     numbered = sorted(
-        (each for each in folder.glob("*") if each.name.isdecimal() and (each / CLUSTER).exists()),
+        (path for path in folder.glob("*") if path.name.isdecimal() and (path / CLUSTER).exists()),
         key=lambda each: int(each.name),
     )
-    records = [each for each in map(Record, (folder, *numbered)) if each.end]
+    records = [record for record in map(Record, (folder, *numbered)) if record.end]
     if not records:
         raise UserError(f"{folder}: found no row, allowed: a journal with some")
-    latest = max(each.end for each in records)
+    latest = max(record.end for record in records)
     first, last = moment("--between", begin, latest), moment("--between", end, latest)
     if last < first and is_time(end) and first - last > DAY / 2:
         last += DAY  # over midnight
     if last <= first:
         raise UserError(f"--between: found {begin} {end}, allowed: the earlier time first")
-    found = [each for each in records if each.begin < last and each.end >= first]
-    if not found:
-        spans = [f"{clock(each.begin)} to {clock(each.end)}" for each in records]
+    overlaps = [record for record in records if record.begin < last and record.end >= first]
+    if not overlaps:
+        spans = [f"{clock(record.begin)} to {clock(record.end)}" for record in records]
         raise UserError(
             f"{folder}: --between: found {clock(first)} to {clock(last)}, allowed: a time of which "
             f"it has rows: {', '.join(spans)}"
         )
-    return [line for each in found for line in each.story(first, last)]
+    return [line for record in overlaps for line in record.story(first, last)]
 
 
 def _end_of(row: Row) -> float:
@@ -174,15 +174,15 @@ def _changes_and_requests(
 def _period(
     peers: dict[str, Peer], begin: float, end: float, rows: list[Row], busy: Counter[str]
 ) -> Period:
-    given = Counter(row["destination"] for row in rows)
+    counts = Counter(row["destination"] for row in rows)
     again = sum(1 for row in rows if row["attempt"] > 1)
     slowest = max((row["service_time"] for row in rows), default=0.0)
     full = {
         name: share
-        for name in given
+        for name in counts
         if (share := _full(rows, name, peers[name].capacity, end) / max(end - begin, 1e-6)) >= 0.01
     }
-    return Period(begin, given, again, slowest, busy, full)
+    return Period(begin, counts, again, slowest, busy, full)
 
 
 def _full(rows: list[Row], name: str, capacity: int, end: float) -> float:
@@ -193,12 +193,12 @@ def _full(rows: list[Row], name: str, capacity: int, end: float) -> float:
     for row in rows:
         if row["destination"] == name:
             steps += [(row["time"], 1), (row["time"] + row["service_time"], -1)]
-    has, since, found = 0, 0.0, 0.0
+    has, since, seconds = 0, 0.0, 0.0
     for at, more in sorted(steps):
         if has >= capacity:
-            found += max(0.0, min(at, end) - since)
+            seconds += max(0.0, min(at, end) - since)
         has, since = has + more, at
-    return found
+    return seconds
 
 
 def _requests(found: Period) -> Iterator[str]:

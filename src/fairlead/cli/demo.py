@@ -167,21 +167,23 @@ def _handled(out: Path) -> MessagesTable:
 
 def _what_helps(out: Path) -> str:
     """The waits of the storm as it was and as recommended, and the crews that each takes."""
-    found = json.loads((out / RECOMMENDED / RECOMMENDATION).read_text(encoding="utf-8"))
+    recommendation = json.loads((out / RECOMMENDED / RECOMMENDATION).read_text(encoding="utf-8"))
     replayed = json.loads((out / HELPED / COMPARISON).read_text(encoding="utf-8"))
-    before, after = (each.by_phase[1].p99 for each in Comparison.from_dict(replayed).scenarios)
+    before, after = (
+        scenario.by_phase[1].p99 for scenario in Comparison.from_dict(replayed).scenarios
+    )
     return (
         f"In the storm, one departure in a hundred waited {length(before)} or longer with "
-        f"{found['now']['cost']:g} crews,\n"
-        f"and waits {length(after)} or longer with the {found['then']['cost']:g} that are "
+        f"{recommendation['now']['cost']:g} crews,\n"
+        f"and waits {length(after)} or longer with the {recommendation['then']['cost']:g} that are "
         "recommended."
     )
 
 
 def _source() -> Path:
     """The zipped table inside the package (which itself cannot be imported everywhere)."""
-    found = importlib.util.find_spec(PACKAGE)
-    (place, *_) = (found and found.submodule_search_locations) or [PACKAGE]
+    spec = importlib.util.find_spec(PACKAGE)
+    (place, *_) = (spec and spec.submodule_search_locations) or [PACKAGE]
     return Path(place) / "data" / f"{TABLE}.zip"
 
 
@@ -206,34 +208,34 @@ def _prepare(out: Path, source: Path) -> None:
 
 def _by_hand(out: Path, policy: str, folder: str) -> list[str]:
     """The command that dispatches the departures without the demo."""
-    given = ["fairlead", "dispatch", f"{out / TABLE}", "-c", f"{out / policy}.toml"]
-    return [*given, "--changes", f"{out / STORM}", "--out", folder, *_columns(COLUMNS)]
+    words = ["fairlead", "dispatch", f"{out / TABLE}", "-c", f"{out / policy}.toml"]
+    return [*words, "--changes", f"{out / STORM}", "--out", folder, *_columns(COLUMNS)]
 
 
 def _replayed_by_hand(
     out: Path, clusters: Sequence[Path], folder: Path, scenarios: Path | None
 ) -> list[str]:
     """The command that replays the departures without the demo."""
-    given = ["fairlead", "replay", f"{out / TABLE}"]
-    for each in clusters:
-        given += ["-c", f"{each}"]
-    given += ["--changes", f"{out / STORM}"]
+    words = ["fairlead", "replay", f"{out / TABLE}"]
+    for cluster in clusters:
+        words += ["-c", f"{cluster}"]
+    words += ["--changes", f"{out / STORM}"]
     if scenarios is not None:
-        given += ["--scenarios", f"{scenarios}"]
-    return [*given, "--engine", "memory", "--out", f"{folder}", *_columns(HANDLED)]
+        words += ["--scenarios", f"{scenarios}"]
+    return [*words, "--engine", "memory", "--out", f"{folder}", *_columns(HANDLED)]
 
 
 def _recommended_by_hand(out: Path, folder: Path) -> list[str]:
     """The command that searches without the demo."""
-    given = ["fairlead", "recommend", f"{out / TABLE}", "-c", f"{out / 'weighted.toml'}"]
-    given += ["--changes", f"{out / STORM}", "--target", TARGET]
-    for each in VARIED:
-        given += ["--vary", each]
-    return [*given, "--budget", f"{BUDGET}", "--out", f"{folder}", *_columns(HANDLED)]
+    words = ["fairlead", "recommend", f"{out / TABLE}", "-c", f"{out / 'weighted.toml'}"]
+    words += ["--changes", f"{out / STORM}", "--target", TARGET]
+    for text in VARIED:
+        words += ["--vary", text]
+    return [*words, "--budget", f"{BUDGET}", "--out", f"{folder}", *_columns(HANDLED)]
 
 
 def _columns(expressions: Mapping[str, str]) -> list[str]:
-    return [part for each in expressions.items() for part in ("--column", "=".join(each))]
+    return [part for pair in expressions.items() for part in ("--column", "=".join(pair))]
 
 
 def _next_steps(out: Path) -> None:

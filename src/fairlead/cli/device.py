@@ -68,8 +68,8 @@ class Files(NamedTuple):
                 f"--certificate: found none for {secure[0]}, allowed: the file of one in PEM"
             )
         if self.certificate is None:
-            for name, found in (("--key", self.key), ("--clients", self.clients)):
-                if found is not None:
+            for name, path in (("--key", self.key), ("--clients", self.clients)):
+                if path is not None:
                     raise UserError(f"{name}: found no --certificate, allowed: both, or neither")
             return None
         if not secure and self.authority is None:
@@ -118,9 +118,9 @@ def run_device(
         if metrics is not None:
             lines.append(f"metrics: {stack.enter_context(Metrics(device, metrics)).url}")
         # after all that can fail: a start that was in vain leaves no folder
-        kept = _Journal(JournalFolder(journal)) if journal else None
-        if kept is not None:
-            lines.append(f"journal: {kept.folder.place}")
+        writer = _Journal(JournalFolder(journal)) if journal else None
+        if writer is not None:
+            lines.append(f"journal: {writer.folder.place}")
         ended, renewed = threading.Event(), threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: ended.set())
@@ -133,11 +133,11 @@ def run_device(
                 renewed.clear()
                 _renew(device, files, context)
             watched.look(device)
-            if kept is not None:
-                kept.write(device)
+            if writer is not None:
+                writer.write(device)
         device.close()
-        if kept is not None:
-            kept.end(device)
+        if writer is not None:
+            writer.end(device)
         LOG.info("event=ended file=%s", json.dumps(str(file)))
 
 

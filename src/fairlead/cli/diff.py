@@ -59,10 +59,10 @@ def run_diff(
     master: str | None,
 ) -> int:
     """Compare two runs or journals; the status is FAILED where a condition holds."""
-    gates = [gate(each, GATES) for each in fail_if]
+    gates = [gate(text, GATES) for text in fail_if]
     if overwrite and out is None:
         raise UserError("--overwrite says what to do with --out DIR, which is not given")
-    places = [Path(each).resolve() for each in (before, after) if not is_elsewhere(each)]
+    places = [Path(folder).resolve() for folder in (before, after) if not is_elsewhere(folder)]
     if out is not None and (
         out.rstrip("/") in (before.rstrip("/"), after.rstrip("/"))
         or Path(out).resolve() in [up for p in places for up in (p, *p.parents)]
@@ -73,21 +73,21 @@ def run_diff(
     from fairlead.pipeline.questions.runs import run_of
 
     here = {
-        each: None if is_journal(Path(each)) else run_of(Path(each))
-        for each in (before, after)
-        if not is_elsewhere(each)
+        folder: None if is_journal(Path(folder)) else run_of(Path(folder))
+        for folder in (before, after)
+        if not is_elsewhere(folder)
     }
     delivery = nullcontext() if out is None else delivery_to(out, overwrite=overwrite)
     with delivery as made, Stages(3 if out else 2) as stages:
         if engine is Engine.memory:
-            found = _in_memory(before, after, here, made, stages)
+            difference = _in_memory(before, after, here, made, stages)
         else:
-            found = _on_spark(before, after, here, made, stages, master)
+            difference = _on_spark(before, after, here, made, stages, master)
     acted()
-    _print(found, before, after)
+    _print(difference, before, after)
     if out:
         console().print(f"results: {out}", markup=False)
-    return _judge(found, gates)
+    return _judge(difference, gates)
 
 
 def _in_memory(
@@ -102,22 +102,24 @@ def _in_memory(
     from fairlead.pipeline.output.folder import of_this_machine
     from fairlead.pipeline.paths import SUMMARY
 
-    for each in (before, after):
-        if each not in here:
+    for folder in (before, after):
+        if folder not in here:
             raise UserError(
-                f"{each}: found a place elsewhere, allowed with --engine memory: a folder of this "
-                "machine"
+                f"{folder}: found a place elsewhere, allowed with --engine memory: a folder of "
+                "this machine"
             )
     place = None if made is None else of_this_machine(made)
     with stages("compare"):
-        compared = compare(*(decisions_of(Path(each), here[each]) for each in (before, after)))
-        found = diff(compared)
+        compared = compare(
+            *(decisions_of(Path(folder), here[folder]) for folder in (before, after))
+        )
+        difference = diff(compared)
     if place is not None:
         with stages("write"):
             write(moved(compared), place.making / "moved", "parquet")
-            place.write_json(SUMMARY, found.to_dict())
+            place.write_json(SUMMARY, difference.to_dict())
             place.finish()
-    return found
+    return difference
 
 
 def _on_spark(
@@ -137,18 +139,18 @@ def _on_spark(
     if made is not None:
         made.begin(spark)
     one, other = (
-        _decisions(spark, each, here[each] if each in here else run_at(spark, each))
-        for each in (before, after)
+        _decisions(spark, folder, here[folder] if folder in here else run_at(spark, folder))
+        for folder in (before, after)
     )
     compared = pipeline.compare(one, other)
     with stages("compare"):
-        found = pipeline.diff(compared)
+        difference = pipeline.diff(compared)
     if made is not None:
         with stages("write"):
             made.write(pipeline.moved(compared), "moved", "parquet")
-            made.write_json(SUMMARY, found.to_dict())
+            made.write_json(SUMMARY, difference.to_dict())
             made.finish()
-    return found
+    return difference
 
 
 def _decisions(spark: SparkSession, folder: str, run: Run | None) -> DataFrame:
@@ -169,10 +171,10 @@ def _decisions(spark: SparkSession, folder: str, run: Run | None) -> DataFrame:
         return joined(last_attempts(decisions_of(journal).where("position IS NOT NULL")))
     manifest = run.manifest
     options = {"multiLine": "true"} if manifest["file_format"] == "csv" else {}
-    only = None if run.batches is None else [str(each) for each in run.batches.values()]
+    only = None if run.batches is None else [str(batch) for batch in run.batches.values()]
     if only == []:
         raise UserError(f"{folder}: found a stream that has decided nothing yet")
-    found = read(
+    decisions = read(
         spark,
         folder if folder.startswith(TABLE) else inside(folder, DECISIONS),
         input_format=manifest["file_format"],
@@ -181,9 +183,9 @@ def _decisions(spark: SparkSession, folder: str, run: Run | None) -> DataFrame:
     )
     if manifest.get("replay"):
         # Attempts that are followed by another one decided nothing.
-        found = last_attempts(found)
+        decisions = last_attempts(decisions)
     several = any(cluster.policy.fans_out for cluster in clusters_of(manifest))
-    return joined(found) if several else found
+    return joined(decisions) if several else decisions
 
 
 def _print(found: Diff, before: str, after: str) -> None:
@@ -210,10 +212,10 @@ def _print(found: Diff, before: str, after: str) -> None:
         to.print(f"groups moved: {_part(found.groups_moved, found.groups)}", markup=False)
     right = ("before", "after", "gains")
     gains = table("destination", *right, right=right)
-    for each in found.destinations[:MAX_SHOWN]:
-        gained = f"{each.after - each.before:+,}"
-        name = _name(each.destination, each.cluster)
-        gains.add_row(name, f"{each.before:,}", f"{each.after:,}", gained)
+    for row in found.destinations[:MAX_SHOWN]:
+        gained = f"{row.after - row.before:+,}"
+        name = _name(row.destination, row.cluster)
+        gains.add_row(name, f"{row.before:,}", f"{row.after:,}", gained)
     if found.destinations:
         print_table(to, gains)
     if found.moves:
@@ -236,13 +238,13 @@ def _print_waits(before: str, after: str) -> None:
         for folder in (before, after)
     ]
     columns = ("mean", "p50", "p90", "p99", "max")
-    found = table("wait", *columns, right=columns)
-    for name, each in waits:
-        if each is None:
+    listing = table("wait", *columns, right=columns)
+    for name, measure in waits:
+        if measure is None:
             return
-        spread = (each.mean, each.p50, each.p90, each.p99, each.max)
-        found.add_row(printable(name), *map(length, spread))
-    print_table(console(), found)
+        spread = (measure.mean, measure.p50, measure.p90, measure.p99, measure.max)
+        listing.add_row(printable(name), *map(length, spread))
+    print_table(console(), listing)
 
 
 def _part(n: int, of: int) -> str:
@@ -258,11 +260,13 @@ def _name(destination: str | None, cluster: str) -> str:
 def _judge(found: Diff, gates: Sequence[Gate]) -> int:
     """The status; a condition that has nothing to look at is refused, for it could never hold."""
     status = 0
-    for each in gates:
-        value, of = getattr(found, each.name), getattr(found, GATES[each.name])
+    for condition in gates:
+        value, of = getattr(found, condition.name), getattr(found, GATES[condition.name])
         if not of:
-            raise UserError(f"--fail-if: {each.text}: found no {OF[GATES[each.name]]}")
-        if each.fails(value, of):
-            console().print(f"fails: {each.text}: {each.name} is {_part(value, of)}", markup=False)
+            raise UserError(f"--fail-if: {condition.text}: found no {OF[GATES[condition.name]]}")
+        if condition.fails(value, of):
+            console().print(
+                f"fails: {condition.text}: {condition.name} is {_part(value, of)}", markup=False
+            )
             status = FAILED
     return status

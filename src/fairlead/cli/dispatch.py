@@ -65,7 +65,7 @@ def run_dispatch(
     `horizon`: in seconds. `command`: the line that a report shows as the way to this run; None: no
     report.
     """
-    gates = [gate(each, GATES) for each in fail_if]
+    gates = [gate(text, GATES) for text in fail_if]
     clusters = load_clusters(cluster)
     changes = own_changes(table, changes)
     if engine is Engine.memory:
@@ -134,20 +134,20 @@ def judged_rows(rejected: int, read: int, gates: Sequence[Gate]) -> int:
 def judged(summary: Summary, gates: Sequence[Gate]) -> int:
     """The status: FAILED where a condition holds."""
     routed = summary.outcomes.get(ROUTED, 0)
-    found = {
+    counts = {
         "rejected": (summary.rejected, summary.read),
         "no_destination": (summary.outcomes.get(NO_DESTINATION, 0), summary.rows),
         "not_routed": (summary.rows - routed - summary.outcomes.get(CONTROL, 0), summary.rows),
     }
-    return _judged(found, gates)
+    return _judged(counts, gates)
 
 
 def _judged(found: Mapping[str, tuple[int, int]], gates: Sequence[Gate]) -> int:
     status = 0
-    for each in [each for each in gates if each.name in found]:
-        n, of = found[each.name]
-        if each.fails(n, of):
-            line = f"fails: {each.text}: {each.name} is {n:,} of {of:,}"
+    for condition in [condition for condition in gates if condition.name in found]:
+        n, of = found[condition.name]
+        if condition.fails(n, of):
+            line = f"fails: {condition.text}: {condition.name} is {n:,} of {of:,}"
             console().print(line, markup=False)
             status = FAILED
     return status
@@ -307,5 +307,5 @@ def print_phases(to: Console, phases: Sequence[Phase]) -> None:
 
 def moment(micros: int) -> str:
     """A time as people read it: a date from 1971 on, else seconds."""
-    found = date(micros)
-    return f"{micros / 1_000_000:g} s" if found is None else str(found)
+    time = date(micros)
+    return f"{micros / 1_000_000:g} s" if time is None else str(time)

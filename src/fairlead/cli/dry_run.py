@@ -53,7 +53,7 @@ def run_dry(
 
     What the dispatch would be refused for, this is refused for, too.
     """
-    gates = [gate(each, GATES) for each in fail_if]
+    gates = [gate(text, GATES) for text in fail_if]
     if overwrite and out is None:
         raise UserError("--overwrite says what to do with --out DIR, which is not given")
     from fairlead.compiled.needed import check_columns
@@ -77,17 +77,17 @@ def run_dry(
         delivery_to(out, overwrite=overwrite, read=table.where, also_read=also, tables=True)
     with Stages(4) as stages:
         if engine is Engine.memory:
-            found = _in_memory(table, plan, stages, trust_ids=trust_ids)
+            look = _in_memory(table, plan, stages, trust_ids=trust_ids)
         else:
-            found = _on_spark(table, plan, stages, master, trust_ids=trust_ids)
+            look = _on_spark(table, plan, stages, master, trust_ids=trust_ids)
     acted()
-    _print(found)
+    _print(look)
     if out is not None:
         there = local(out)
         way = "replaced" if there is not None and there.exists() else "made"
         console().print(f"{out} would be {way}", markup=False)
     console().print("nothing was decided or written")
-    return judged_rows(found.rejected, found.read, gates)
+    return judged_rows(look.rejected, look.read, gates)
 
 
 def _in_memory(table: MessagesTable, plan: Plan, stages: Stages, *, trust_ids: bool) -> Look:
@@ -99,9 +99,9 @@ def _in_memory(table: MessagesTable, plan: Plan, stages: Stages, *, trust_ids: b
     from fairlead.results.look import Look
 
     with stages("read"):
-        found = messages_of(table.read_here(), [plan], table.where)
-        check_keys(plan, found.table, table.where)
-        rows = validate(found, plan)
+        intake = messages_of(table.read_here(), [plan], table.where)
+        check_keys(plan, intake.table, table.where)
+        rows = validate(intake, plan)
         if not trust_ids:
             unique(rows)
         messages = accepted(rows)
@@ -153,7 +153,7 @@ def _print(found: Look) -> None:
         to.print(f"first: {moment(first)}", markup=False)
         to.print(f"last: {moment(last)}, {duration(last - first)} later", markup=False)
     odd = found.odd(int(time.time() * MICROS))
-    for each in odd:
-        to.print(f"looks wrong: {each}", markup=False)
+    for remark in odd:
+        to.print(f"looks wrong: {remark}", markup=False)
     if not odd:
         to.print("nothing looks wrong")

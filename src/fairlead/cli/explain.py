@@ -149,13 +149,13 @@ def explain_invented(path: Path, given: Sequence[str], count: int) -> None:
     out.print(str(last.explain()), markup=False)
     if count == 1:
         return
-    names = [_names(each) or [f"({each.outcome})"] for each in decisions]
+    names = [_names(decision) or [f"({decision.outcome})"] for decision in decisions]
     more = f" … ({count - MAX_LISTED} more)" if count > MAX_LISTED else ""
-    listed_ = " ".join("+".join(each) for each in names[:MAX_LISTED])
+    listed_ = " ".join("+".join(destinations) for destinations in names[:MAX_LISTED])
     out.print(on_one_line(f"choices: {listed_}{more}"), markup=False)
     totals = table("destination", "messages", "share", right=("messages", "share"))
-    for each, n in sorted(Counter(name for every in names for name in every).items()):
-        totals.add_row(printable(each), str(n), f"{n / count:.2%}")
+    for destination, n in sorted(Counter(name for every in names for name in every).items()):
+        totals.add_row(printable(destination), str(n), f"{n / count:.2%}")
     print_table(out, totals)
 
 
@@ -196,8 +196,8 @@ def explain_elsewhere(uri: str, message_id: str) -> None:
         from fairlead.pipeline.questions.elsewhere import why_at
 
         with stages("find the message"):
-            found = why_at(spark, uri, message_id)
-    _print(message_id, found)
+            answer = why_at(spark, uri, message_id)
+    _print(message_id, answer)
 
 
 def explain_journal(place: Path, message_id: str, cluster: Path, changes: Path | None) -> None:
@@ -214,10 +214,10 @@ def explain_kept(url: str, cluster: str, message_id: str) -> None:
     from fairlead.store.store import Store
 
     with Store.open(url, create=False) as store:
-        found = store.decision_about(cluster, message_id)
-    version = found.frame.version if found.frame else 0
-    place = (found.cluster, version, found.stream, found.sequence)
-    _show(message_id, _goes(found), place, found.explain())
+        decision = store.decision_about(cluster, message_id)
+    version = decision.frame.version if decision.frame else 0
+    place = (decision.cluster, version, decision.stream, decision.sequence)
+    _show(message_id, _goes(decision), place, decision.explain())
 
 
 def explain_order(url: str | None, queue: str, first: str, second: str) -> None:
@@ -225,9 +225,9 @@ def explain_order(url: str | None, queue: str, first: str, second: str) -> None:
     from fairlead.cli.store.options import opened
 
     with opened(url) as store:
-        found = store.explain_order(queue, first, second)
+        explanation = store.explain_order(queue, first, second)
     out = console()
-    for line in str(found).splitlines():
+    for line in str(explanation).splitlines():
         out.print(on_one_line(line), markup=False)
 
 

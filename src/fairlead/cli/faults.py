@@ -20,7 +20,7 @@ from fairlead.errors import FairleadError, MessageError, RuleError, UserError
 
 UNREADABLE = "FAILED_READ_FILE"
 """What Spark calls a file that is not what its name or its folder's other files promise."""
-ON_EXECUTORS = "|".join(each.__name__ for each in (RuleError, MessageError))
+ON_EXECUTORS = "|".join(kind.__name__ for kind in (RuleError, MessageError))
 OURS = re.compile(rf"{RuleError.__module__}\.({ON_EXECUTORS}): (?P<line>.*)")
 """What a rule of a user's own did wrong on an executor, or what messages say that cannot be."""
 BROKEN_OFF: Final = {
@@ -80,9 +80,9 @@ def sparks_line(error: Exception) -> str | None:
         return "Spark: " + " ".join(cause.partition(": ")[2].split())
     if not isinstance(error, PySparkException):
         return None
-    own = OURS.search(str(error))
-    if own:
-        return own["line"]
+    match = OURS.search(str(error))
+    if match:
+        return match["line"]
     condition = error.getCondition() or ""
     ours = condition in {"", "INTERNAL_ERROR"} or "PYTHON" in condition
     first = str(error).strip().splitlines()[0]
@@ -117,7 +117,7 @@ def broken_off(error: Exception) -> str | None:
 
     if isinstance(error, Py4JJavaError | PySparkException):
         text = str(error)
-        why = (words for said, words in BROKEN_OFF.items() if said.search(text))
+        why = (words for pattern, words in BROKEN_OFF.items() if pattern.search(text))
         return next((f"Spark could not go on: {words}" for words in why), None)
     if type(error) is not Py4JError and not isinstance(error, ConnectionError | Py4JNetworkError):
         return None

@@ -87,7 +87,7 @@ def run_follow(
     if command is not None:
         report.check_installed()
     printer = BatchPrinter(Path(out), page=command is not None)
-    asked = Asked(
+    request = Asked(
         clusters,
         lambda: changes_here(changes),
         Options(where=table.where, file_format=file_format, trust_ids=trust_ids),
@@ -97,11 +97,11 @@ def run_follow(
         None if command is None else made(table.where, command, spark_version),
         printer,
     )
-    going_on = check(out, asked)
+    going_on = check(out, request)
     with Stages(1) as stages:
         spark = started(master, stages)
     source = files_of(spark, table)
-    following = start(names_of(spark, table.where, follow.files), out, asked, source)
+    following = start(names_of(spark, table.where, follow.files), out, request, source)
     acted()
     printer.begun(going_on)
     with stop_requested() as stopping:
@@ -194,18 +194,18 @@ def files_of(spark: SparkSession, table: MessagesTable) -> Source:
 @contextmanager
 def stop_requested() -> Iterator[threading.Event]:
     """An event that the first signal sets; a second one ends the process at once."""
-    found = threading.Event()
-    before = {each: signal.getsignal(each) for each in ENDING}
+    event = threading.Event()
+    before = {ending: signal.getsignal(ending) for ending in ENDING}
 
     def stop(number: int, _: object) -> None:
-        found.set()
+        event.set()
         signal.signal(number, before[signal.Signals(number)])
 
-    for each in ENDING:
-        if before[each] is not signal.SIG_IGN:
-            signal.signal(each, stop)
+    for ending in ENDING:
+        if before[ending] is not signal.SIG_IGN:
+            signal.signal(ending, stop)
     try:
-        yield found
+        yield event
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for ending, handler in before.items():
+            signal.signal(ending, handler)

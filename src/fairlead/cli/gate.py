@@ -45,10 +45,10 @@ class Gate(NamedTuple):
 
     def fails(self, value: float, of: int) -> bool:
         """Whether a value (per cent: of so many) is what must not be."""
-        found = Fraction(value)
+        amount = Fraction(value)
         if self.percent:
-            found = WHOLE * found / of if of else Fraction(0)
-        return SIGNS[self.sign](found, self.limit)
+            amount = WHOLE * amount / of if of else Fraction(0)
+        return SIGNS[self.sign](amount, self.limit)
 
 
 def gate(
@@ -71,13 +71,13 @@ def gate(
     True
     """
     example = "p99_wait > 2s" if timed else "moved > 5%"
-    found = CONDITION.fullmatch(text)
-    if found is None:
+    match = CONDITION.fullmatch(text)
+    if match is None:
         raise UserError(
             f"--fail-if: found {repr_of(text)}, allowed: NAME > NUMBER or NAME > NUMBER UNIT, "
             f"with >, >=, < or <=, such as {example!r}"
         )
-    name, unit = found["name"], found["unit"] or ""
+    name, unit = match["name"], match["unit"] or ""
     if name not in names:
         raise UserError(
             f"--fail-if: found {name!r}, allowed: {', '.join(names)}{hint(name, names)}"
@@ -93,11 +93,11 @@ def gate(
             f"--fail-if: {text}: found the unit {unit!r}, "
             f"allowed for {name}: {', '.join(units) or 'none'}"
         )
-    window = found["window"]
+    window = match["window"]
     if window is not None and (name not in windowed or window not in windows):
         allowed = listed(windows) if windows else "a name that --window gives"
         if name not in windowed:
             allowed = "no window" if not windowed else f"a window with {listed(windowed)}"
         raise UserError(f"--fail-if: {text}: found {name} in {window!r}, allowed: {allowed}")
-    limit = Fraction(found["limit"]) * SECONDS.get(unit, 1)
-    return Gate(text.strip(), name, found["sign"], limit, unit == "%", window)
+    limit = Fraction(match["limit"]) * SECONDS.get(unit, 1)
+    return Gate(text.strip(), name, match["sign"], limit, unit == "%", window)

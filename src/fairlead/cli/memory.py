@@ -42,9 +42,9 @@ def dispatch_in_memory(
     )
     place = of_this_machine(delivery)
     with stages("read"):
-        found = table.read_here()
+        intake = table.read_here()
     with writing(place.final):
-        result = run(found, plan.clusters, plan.changes, place.making, options)
+        result = run(intake, plan.clusters, plan.changes, place.making, options)
     delivery.write_json(run_folder.MANIFEST, result.manifest)
     delivery.write_json(SUMMARY, result.summary.to_dict())
     return result.summary
@@ -78,10 +78,10 @@ def replay_in_memory(
     )
     place = of_this_machine(delivery)
     with stages("read"):
-        found = table.read_here()
+        intake = table.read_here()
     with writing(place.final):
-        rates = {name: Scale(*each) for name, each in scaled.items()}
-        result = run(found, plans, place.making, options, scaled=rates, differs=differs)
+        rates = {name: Scale(*scale) for name, scale in scaled.items()}
+        result = run(intake, plans, place.making, options, scaled=rates, differs=differs)
     for scenario in result.scenarios:
         run_folder.write_scenario(
             delivery, scenario.folder, plans[scenario.name], file_format, rows

@@ -42,8 +42,8 @@ def _moment(found: str, latest: float) -> float | None:
     seconds = number(found)
     if seconds is not None:
         return float(seconds) if FIRST <= seconds <= time.time() else None
-    given = micros(found)
-    return None if given is None else given / MICROS
+    timestamp = micros(found)
+    return None if timestamp is None else timestamp / MICROS
 
 
 def _last_such(found: str, latest: float) -> float | None:

@@ -42,15 +42,15 @@ class Plain(NamedTuple):
         del ctx
         read = self.parser or _itself
         if param.multiple or param.nargs == ANY_NUMBER:
-            return [read(each) for each in value or ()]
+            return [read(text) for text in value or ()]
         return None if value is None else read(value)
 
 
 def _plain(param: Any) -> Any:  # noqa: ANN401 - Typer hides it
     """An argument or option that is read without Pydantic, if all it takes is texts or a flag."""
-    asked = getattr(param, "type_descriptor", None)
-    parser = asked and asked.parameter_info.parser
-    if asked and (parser or asked.annotation in PLAIN):
+    descriptor = getattr(param, "type_descriptor", None)
+    parser = descriptor and descriptor.parameter_info.parser
+    if descriptor and (parser or descriptor.annotation in PLAIN):
         param._runtime_param = Plain(parser)  # noqa: SLF001 - where Typer would put its own
     return param
 
@@ -94,22 +94,22 @@ class Once(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer hides it
         """Read the command line. Raises UserError."""
         try:
-            _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+            _, _, params = self.make_parser(ctx).parse_args(args=[*args])
         except typer.TyperException as error:
             raise self._other_words(error) from None
-        options = Counter(each for each in given if _takes_one(each))
-        for each, times in options.items():
+        options = Counter(param for param in params if _takes_one(param))
+        for option, times in options.items():
             if times > 1:
-                raise UserError(f"{each.opts[0]}: found {times} times, allowed: once")
+                raise UserError(f"{option.opts[0]}: found {times} times, allowed: once")
         try:
             rest = super().parse_args(ctx, args)
         except typer.TyperException as error:
             raise self._too_many(ctx, error) from None
-        for each in given:
-            if isinstance(each, TyperOption) and _is_empty(each, ctx.params.get(each.name)):
+        for param in params:
+            if isinstance(param, TyperOption) and _is_empty(param, ctx.params.get(param.name)):
                 raise UserError(
-                    f"{each.opts[0]}: found '', allowed: a text that is not empty, or no "
-                    f"{each.opts[0]}"
+                    f"{param.opts[0]}: found '', allowed: a text that is not empty, or no "
+                    f"{param.opts[0]}"
                 )
         return rest
 
@@ -117,12 +117,12 @@ class Once(TyperCommand):
         """What is said of an option that is like none, where it could be an argument."""
         if hasattr(error, "possibilities"):
             error.possibilities = [
-                each
-                for each in error.possibilities or ()
-                if is_near(_bare(error), each.lstrip("-"))
+                option
+                for option in error.possibilities or ()
+                if is_near(_bare(error), option.lstrip("-"))
             ]
         text = error.format_message()
-        meant = "(" in text or not any(isinstance(each, TyperArgument) for each in self.params)
+        meant = "(" in text or not any(isinstance(param, TyperArgument) for param in self.params)
         if UNKNOWN not in text or meant:
             return error
         return UserError(f"{text}; an argument that begins with - stands after --")
@@ -133,7 +133,7 @@ class Once(TyperCommand):
         if not text.startswith(MORE):
             return error
         names = " ".join(
-            str(each.metavar) for each in self.params if isinstance(each, TyperArgument)
+            str(param.metavar) for param in self.params if isinstance(param, TyperArgument)
         )
         more = text.removeprefix(MORE).strip(" ()")
         return UserError(

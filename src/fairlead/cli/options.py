@@ -91,13 +91,13 @@ def whole(option: str, low: int, high: int) -> Callable[[str], int]:
     """What reads an option that takes an integer; it raises UserError."""
 
     def read(value: str) -> int:
-        found: int | None = None
+        number: int | None = None
         with suppress(ValueError):
-            found = int(value)
-        if found is None or not low <= found <= high:
-            given = shown(value if found is None else found)
-            raise UserError(f"{option}: found {given}, allowed: an integer from {low} to {high}")
-        return found
+            number = int(value)
+        if number is None or not low <= number <= high:
+            text = shown(value if number is None else number)
+            raise UserError(f"{option}: found {text}, allowed: an integer from {low} to {high}")
+        return number
 
     return read
 
@@ -106,8 +106,8 @@ def seconds(option: str) -> Callable[[str], float]:
     """What reads a length of time, such as 90, 90s, 15min, 6h or 1d; it raises UserError."""
 
     def read(value: str) -> float:
-        found = LENGTH.fullmatch(value.strip())
-        length = float(found["number"]) * UNITS[found["unit"] or "s"] if found else 0.0
+        match = LENGTH.fullmatch(value.strip())
+        length = float(match["number"]) * UNITS[match["unit"] or "s"] if match else 0.0
         if not 0 < length <= MOST_DAYS * UNITS["d"]:
             raise UserError(
                 f"{option}: found {shown(value)}, allowed: a length of time above 0, such as 90s, "
@@ -122,14 +122,14 @@ def days(option: str) -> Callable[[str], float]:
     """What reads a number of days; it raises UserError."""
 
     def read(value: str) -> float:
-        found = -1.0
+        number = -1.0
         with suppress(ValueError):
-            found = float(value)
-        if not 0 <= found <= MOST_DAYS:
+            number = float(value)
+        if not 0 <= number <= MOST_DAYS:
             raise UserError(
                 f"{option}: found {shown(value)}, allowed: a number of days from 0 to {MOST_DAYS}"
             )
-        return found
+        return number
 
     return read
 
@@ -147,15 +147,15 @@ def path(value: str) -> str:
 
 def place(value: str | Path) -> Path:
     """A path, or a default; where there is something, it can be read. Raises UserError."""
-    found = Path(path(str(value)))
+    target = Path(path(str(value)))
     try:
-        if found.is_dir():
-            os.scandir(found).close()
-        elif found.is_file():
-            found.open("rb").close()
+        if target.is_dir():
+            os.scandir(target).close()
+        elif target.is_file():
+            target.open("rb").close()
     except OSError as error:
         raise UserError(f"{value}: cannot be read: {error.strerror}") from None
-    return found
+    return target
 
 
 def run_place(value: str) -> str:

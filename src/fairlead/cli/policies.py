@@ -48,14 +48,14 @@ def show_cluster(path: Path) -> None:
             out.print(f"  warning: {on_one_line(line)}", markup=False)
         rows = [
             {
-                "destination": printable(each.name),
-                "subject": printable(each.subject or ""),
-                "address": printable(each.address),
-                "condition": each.condition,
-                "weight": "" if each.weight is None else str(each.weight),
-                "share": "" if each.share is None else f"{each.share:.2%}",
+                "destination": printable(destination.name),
+                "subject": printable(destination.subject or ""),
+                "address": printable(destination.address),
+                "condition": destination.condition,
+                "weight": "" if destination.weight is None else str(destination.weight),
+                "share": "" if destination.share is None else f"{destination.share:.2%}",
             }
-            for each in words.destinations
+            for destination in words.destinations
         ]
         print_table(out, filled(rows, right=("weight", "share")))
     out.print("ok")

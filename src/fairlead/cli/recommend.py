@@ -64,11 +64,11 @@ def run_recommend(
     clusters = load_clusters(cluster)
     if len(clusters) != 1:
         raise UserError(f"{cluster}: found {len(clusters)} clusters, allowed for recommend: one")
-    (given,) = clusters
-    own = own_changes(table, None if changes is None else str(changes))
-    changes = None if own is None else Path(own)
-    space, prices = space_of(given, vary), cost_of(cost, given)
-    plan = Plan([given], changes_from(changes))
+    (baseline,) = clusters
+    path = own_changes(table, None if changes is None else str(changes))
+    changes = None if path is None else Path(path)
+    space, prices = space_of(baseline, vary), cost_of(cost, baseline)
+    plan = Plan([baseline], changes_from(changes))
     if command is not None:
         report.check_installed()
     table.refuse((*RESERVED, *ATTEMPT), lambda names: check_replayed(names, table.where, [plan]))
@@ -76,10 +76,10 @@ def run_recommend(
     place = FolderDelivery(out, overwrite=overwrite, read=table.where, also_read=also)
     with place as delivery, Stages(5) as stages:
         ready, rejected = _read(table, plan, stages)
-        asked = Asked(space, aim, prices, plan.changes, budget)
+        request = Asked(space, aim, prices, plan.changes, budget)
         of_run = None if command is None else made(table.where, command)
-        found = recommend(ready, asked, where=table.where, made=of_run, progress=stages)
-        result = found.recommendation
+        advice = recommend(ready, request, where=table.where, made=of_run, progress=stages)
+        result = advice.recommendation
         if rejected:
             notes = [
                 *result.notes,
@@ -91,7 +91,7 @@ def run_recommend(
         if file is not None:
             what = "Recommended for" if result.met else "The nearest, which does not keep"
             comment = f"{what} {aim.text}: {', '.join(result.said) or 'as it was'}."
-            delivery.write_text(file, as_toml(found.cluster, comment))
+            delivery.write_text(file, as_toml(advice.cluster, comment))
         if command is not None:
             with stages("report"):
                 delivery.write_text(report.NAME, report.render_recommendation(result.to_dict()))
@@ -119,8 +119,8 @@ def _read(table: MessagesTable, plan: Plan, stages: Stages) -> tuple[Prepared, i
 
 def _print(to: Console, found: Recommendation, out: str, file: str | None, *, page: bool) -> None:
     to.print(found.verdict + ("" if found.met else ":"), markup=False)
-    for each in found.said or ["the cluster file as it is"]:
-        to.print(f"  {printable(each)}", markup=False)
+    for setting in found.said or ["the cluster file as it is"]:
+        to.print(f"  {printable(setting)}", markup=False)
     to.print("on traffic that the search never saw:", markup=False)
     _table(to, [found.now, found.then], "cluster")
     if found.why:
@@ -144,15 +144,15 @@ def _print(to: Console, found: Recommendation, out: str, file: str | None, *, pa
 def _table(to: Console, every: Sequence[Held], what: str) -> None:
     rows = [
         {
-            what: printable(each.name),
-            "cost": f"{each.cost:g}",
-            "p50": length(each.p50),
-            "p99": length(each.p99),
-            "longest": length(each.max),
-            "never started": f"{each.unserved:,}" if each.unserved else "",
-            "target": "met" if each.met else "missed",
+            what: printable(cluster.name),
+            "cost": f"{cluster.cost:g}",
+            "p50": length(cluster.p50),
+            "p99": length(cluster.p99),
+            "longest": length(cluster.max),
+            "never started": f"{cluster.unserved:,}" if cluster.unserved else "",
+            "target": "met" if cluster.met else "missed",
         }
-        for each in every
+        for cluster in every
     ]
     numbers = ("cost", "p50", "p99", "longest", "never started")
     print_table(to, filled(rows, right=numbers))

@@ -82,22 +82,22 @@ def run_replay(
     `command`: the line that a report shows as the way to this run; None: no report.
     """
     windows = windows_of(window)
-    asked_windows = [each.name for each in windows]
+    asked_windows = [span.name for span in windows]
     gates = [
         gate(
-            each,
+            text,
             PART_OF,
             timed=(*TIMED, *LONGEST),
             windowed=TIMED,
             windows=asked_windows,
         )
-        for each in fail_if
+        for text in fail_if
     ]
     rate = rate_of(scale, seed)
     changes = own_changes(table, changes)
     if engine is Engine.memory:
         refuse_elsewhere(changes, "--engine memory")
-    asked = scenarios(clusters, changes_here(changes), scenario_file, *rate)
+    request = scenarios(clusters, changes_here(changes), scenario_file, *rate)
     from fairlead.pipeline.constants import RESERVED
     from fairlead.pipeline.intake.names import check_replayed
     from fairlead.pipeline.output.places import delivery_to
@@ -106,7 +106,7 @@ def run_replay(
         report.check_installed()
     table.refuse(
         (*RESERVED, *ATTEMPT),
-        lambda names: check_replayed(names, table.where, asked.plans.values()),
+        lambda names: check_replayed(names, table.where, request.plans.values()),
     )
     also = [*clusters, *files_here(changes), *([scenario_file] if scenario_file else [])]
     place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also)
@@ -114,28 +114,28 @@ def run_replay(
         if engine is Engine.memory:
             from fairlead.cli.memory import replay_in_memory
 
-            found = replay_in_memory(
+            comparison = replay_in_memory(
                 table,
-                asked.plans,
-                asked.differs,
+                request.plans,
+                request.differs,
                 delivery,
                 file_format,
                 stages,
                 rows=rows,
                 windows=windows,
-                scaled=asked.scaled,
+                scaled=request.scaled,
                 command=command,
             )
         else:
 
             def again(spark: SparkSession) -> Asked:
-                found = changes_anywhere(spark, changes, ())
-                return scenarios(clusters, found, scenario_file, *rate)
+                all_changes = changes_anywhere(spark, changes, ())
+                return scenarios(clusters, all_changes, scenario_file, *rate)
 
             later = changes is not None and is_elsewhere(changes)
-            found = _on_spark(
+            comparison = _on_spark(
                 table,
-                again if later else lambda _: asked,
+                again if later else lambda _: request,
                 delivery,
                 file_format,
                 stages,
@@ -145,16 +145,16 @@ def run_replay(
                 command=command,
             )
         if command is not None:
-            write_page(found, delivery, stages)
+            write_page(comparison, delivery, stages)
         delivery.finish()
     acted()
-    print_comparison(console(), found, out)
-    for line in _idle(asked):
+    print_comparison(console(), comparison, out)
+    for line in _idle(request):
         console().print(f"note: {line}", markup=False)
-    table.refuse_nothing(found.read, found.rejected, out)
+    table.refuse_nothing(comparison.read, comparison.rejected, out)
     if engine is Engine.spark:
-        table.suggest_memory(found.read, stages.console)
-    return judged(found, gates)
+        table.suggest_memory(comparison.read, stages.console)
+    return judged(comparison, gates)
 
 
 def _on_spark(
@@ -177,11 +177,11 @@ def _on_spark(
     with reading():
         spark = started(master, stages, small=table.is_small, page=command is not None)
         delivery.begin(spark)
-        asked = asked_of(spark)
+        request = asked_of(spark)
         return pipeline.run(
             spark,
             table.read(spark),
-            asked.plans,
+            request.plans,
             delivery,
             Options(
                 where=table.where,
@@ -191,8 +191,8 @@ def _on_spark(
                 command=command,
                 progress=stages,
             ),
-            scaled={name: Scale(*each) for name, each in asked.scaled.items()},
-            differs=asked.differs,
+            scaled={name: Scale(*scale) for name, scale in request.scaled.items()},
+            differs=request.differs,
         )
 
 
@@ -238,7 +238,7 @@ def scenarios(
     """
     from fairlead.compiled.plan import Plan
 
-    found = Asked({}, {}, {})
+    request = Asked({}, {}, {})
     if file is not None:
         if len(clusters) > 1:
             raise UserError(
@@ -246,31 +246,33 @@ def scenarios(
                 "file says how the scenarios differ from it"
             )
         (path,) = clusters
-        for each in load_scenarios(file, load_clusters(path), happened, read_changes=changes_from):
-            found.plans[each.name] = Plan(each.clusters, each.changes)
-            found.differs[each.name] = [*each.differs]
-            if each.scale_rate != 1:
-                found.scaled[each.name] = (each.scale_rate, each.seed)
+        for scenario in load_scenarios(
+            file, load_clusters(path), happened, read_changes=changes_from
+        ):
+            request.plans[scenario.name] = Plan(scenario.clusters, scenario.changes)
+            request.differs[scenario.name] = [*scenario.differs]
+            if scenario.scale_rate != 1:
+                request.scaled[scenario.name] = (scenario.scale_rate, scenario.seed)
     else:
         for path in clusters:
-            if path.stem in found.plans:
+            if path.stem in request.plans:
                 raise UserError(
                     f"--cluster {path}: found a second file called {path.stem}, allowed: one"
                 )
-            found.plans[path.stem] = Plan(load_clusters(path), happened)
-            found.differs[path.stem] = [f"cluster file {path}"] if len(clusters) > 1 else []
+            request.plans[path.stem] = Plan(load_clusters(path), happened)
+            request.differs[path.stem] = [f"cluster file {path}"] if len(clusters) > 1 else []
     if rate != 1:
-        for name in [each for each in found.plans if each not in found.scaled]:
-            found.scaled[name] = (rate, seed)
-            found.differs[name] += more_traffic(rate, seed)
-    return found
+        for name in [name for name in request.plans if name not in request.scaled]:
+            request.scaled[name] = (rate, seed)
+            request.differs[name] += more_traffic(rate, seed)
+    return request
 
 
 def _idle(asked: Asked) -> list[str]:
     """The readers that never get work, in which scenarios."""
     lines: dict[str, list[str]] = {}
     for name, plan in asked.plans.items():
-        for line in (line for each in plan.clusters for line in idle_readers(each)):
+        for line in (line for cluster in plan.clusters for line in idle_readers(cluster)):
             lines.setdefault(line, []).append(printable(name))
     return [f"{line} (in {listed(names, MAX_SHOWN)})" for line, names in lines.items()]
 
@@ -280,20 +282,20 @@ def print_comparison(to: Console, found: Comparison, out: str) -> None:
 
     What is looked at first comes last: on a terminal the rest has scrolled away.
     """
-    for each in found.scenarios[:MAX_SHOWN]:
-        _print_kind(to, each, "destination", each.by_destination)
-        if len(each.by_priority) > 1:
-            _print_kind(to, each, "priority", each.by_priority)
-        if len(each.by_tenant) > 1:
-            _print_kind(to, each, "tenant", each.by_tenant)
-        if len(each.by_phase) > 1:
-            _print_kind(to, each, "phase", [_named(phase) for phase in each.by_phase])
-        _print_kind(to, each, "window", each.by_window)
+    for scenario in found.scenarios[:MAX_SHOWN]:
+        _print_kind(to, scenario, "destination", scenario.by_destination)
+        if len(scenario.by_priority) > 1:
+            _print_kind(to, scenario, "priority", scenario.by_priority)
+        if len(scenario.by_tenant) > 1:
+            _print_kind(to, scenario, "tenant", scenario.by_tenant)
+        if len(scenario.by_phase) > 1:
+            _print_kind(to, scenario, "phase", [_named(phase) for phase in scenario.by_phase])
+        _print_kind(to, scenario, "window", scenario.by_window)
     if len(found.scenarios) > MAX_SHOWN:
         to.print(f"… {len(found.scenarios) - MAX_SHOWN} more scenarios in comparison.json")
     for reason, n in found.rejections.items():
         to.print(f"rejected, {reason}: {n:,}", markup=False)
-    print_table(to, filled([_row(each) for each in found.scenarios], right=NUMBERS))
+    print_table(to, filled([_row(scenario) for scenario in found.scenarios], right=NUMBERS))
     replayed = found.read - found.rejected
     to.print(
         f"in {found.read:,} = replayed {replayed:,} + rejected {found.rejected:,}", markup=False
@@ -342,15 +344,15 @@ def _waits(waits: Waits) -> dict[str, str]:
 def _print_kind(to: Console, scenario: Scenario, kind: str, waits: Sequence[Waits]) -> None:
     if not waits:
         return
-    used = {each.destination: each.utilisation for each in scenario.workers}
+    used = {worker.destination: worker.utilisation for worker in scenario.workers}
     rows = []
-    for each in waits[:MAX_SHOWN]:
-        part = used.get(each.name) if kind == "destination" else None
+    for measure in waits[:MAX_SHOWN]:
+        part = used.get(measure.name) if kind == "destination" else None
         rows.append(
             {
-                kind: printable(each.name) or "(none)",
-                "messages": f"{each.messages:,}",
-                **_waits(each),
+                kind: printable(measure.name) or "(none)",
+                "messages": f"{measure.messages:,}",
+                **_waits(measure),
                 "busy": "" if part is None else f"{part:.1%}",
             }
         )
@@ -375,7 +377,7 @@ def _worst(scenario: Scenario, gate: Gate) -> tuple[float, str]:
 
 def _inside(scenario: Scenario, gate: Gate) -> float:
     """A kind of wait in a window. Raises UserError where there is none."""
-    (waits,) = (each for each in scenario.by_window if each.name == gate.window)
+    (waits,) = (measure for measure in scenario.by_window if measure.name == gate.window)
     if not waits.messages:
         raise UserError(
             f"--fail-if: {gate.text}: found no message in {gate.window!r} that started in "
@@ -388,28 +390,31 @@ def _inside(scenario: Scenario, gate: Gate) -> float:
 def judged(found: Comparison, gates: Sequence[Gate]) -> int:
     """The status; a condition that has nothing to look at is refused, for it could never hold."""
     status = 0
-    for each in gates:
+    for condition in gates:
         for scenario in found.scenarios:
-            if each.name in LONGEST:
-                value, at = _worst(scenario, each)
+            if condition.name in LONGEST:
+                value, at = _worst(scenario, condition)
                 measured, of = f"{length(value)} {at}", 0
-            elif each.window is not None:
-                value = _inside(scenario, each)
-                measured, of = f"{length(value)} in {each.window}", 0
-            elif each.name in TIMED:
+            elif condition.window is not None:
+                value = _inside(scenario, condition)
+                measured, of = f"{length(value)} in {condition.window}", 0
+            elif condition.name in TIMED:
                 if not scenario.waits.messages:
                     raise UserError(
-                        f"--fail-if: {each.text}: found no message in {scenario.name!r} that "
+                        f"--fail-if: {condition.text}: found no message in {scenario.name!r} that "
                         "started, allowed: a replay of some"
                     )
-                value = getattr(scenario.waits, each.name.removesuffix("_wait"))
+                value = getattr(scenario.waits, condition.name.removesuffix("_wait"))
                 measured, of = length(value), 0
             else:
-                value, of = getattr(scenario, each.name), getattr(scenario, WHOLE_OF[each.name])
+                value, of = (
+                    getattr(scenario, condition.name),
+                    getattr(scenario, WHOLE_OF[condition.name]),
+                )
                 measured = f"{value:,} of {of:,}"
-            if each.fails(value, of):
+            if condition.fails(value, of):
                 console().print(
-                    f"fails: {each.text}: {each.name} is {measured} in {scenario.name}",
+                    f"fails: {condition.text}: {condition.name} is {measured} in {scenario.name}",
                     markup=False,
                 )
                 status = FAILED

@@ -51,7 +51,7 @@ def serve(url: str, options: Options) -> None:
     need("amqp", by="serve")
     check()
     serving = Serving() if options.settings is None else load_serving(options.settings)
-    places = [place_of(each, "--listen") for each in options.listen] or serving.places
+    places = [place_of(address, "--listen") for address in options.listen] or serving.places
     try:
         check_places(serving, places)
     except UserError as error:
@@ -76,12 +76,12 @@ async def _serve_at(
     store: Store, server: Server, places: Sequence[Place], options: Options, metrics: str | None
 ) -> None:
     """`metrics`: where Prometheus is answered."""
-    told = asyncio.Event()
+    stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
+        loop.add_signal_handler(number, stop.set)
     try:
-        await server.begin([Listening(each.host, each.port, each.secure) for each in places])
+        await server.begin([Listening(place.host, place.port, place.secure) for place in places])
     except OSError as error:
         await server.stop(0)
         named = ", ".join(map(str, places))
@@ -100,7 +100,7 @@ async def _serve_at(
     LOGGER.info("event=started store=%s", store.place)
     loop.add_signal_handler(signal.SIGHUP, _read_again, server, places, options.settings)
     try:
-        await _until(told, server, once=options.once)
+        await _until(stop, server, once=options.once)
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):  # a second one ends it at once
             loop.remove_signal_handler(number)
@@ -123,10 +123,10 @@ async def _until(told: asyncio.Event, server: Server, *, once: bool) -> None:
     manager = ServiceManager()
     manager.ready()
     ends = [told.wait(), *([server.left_alone()] if once else [])]
-    tasks = [asyncio.ensure_future(each) for each in (_alive(manager), *ends)]
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in (_alive(manager), *ends)]
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for each in tasks:
-        each.cancel()
+    for task in tasks:
+        task.cancel()
     manager.stopping()
 
 
@@ -143,8 +143,8 @@ def _watched(server: Server, address: str | None) -> Iterator[str | None]:
     if address is None:
         yield None
         return
-    with MetricsServer(partial(page, server), address, ConfigError) as found:
-        yield found.url
+    with MetricsServer(partial(page, server), address, ConfigError) as metrics_server:
+        yield metrics_server.url
 
 
 def _read_again(server: Server, places: Sequence[Place], settings: Path | None) -> None:

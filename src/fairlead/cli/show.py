@@ -34,21 +34,21 @@ PIPED_WIDTH: Final = 1_000_000
 
 def console() -> Console:
     """Where results are printed: pretty on a terminal, plain lines when piped."""
-    found = Console(highlight=False, emoji=False, soft_wrap=False)
-    if not found.is_terminal:
-        found = Console(highlight=False, emoji=False, width=PIPED_WIDTH, no_color=True)
-    return found
+    output = Console(highlight=False, emoji=False, soft_wrap=False)
+    if not output.is_terminal:
+        output = Console(highlight=False, emoji=False, width=PIPED_WIDTH, no_color=True)
+    return output
 
 
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     """An empty table in the style of all ours."""
-    found = Table(box=None, pad_edge=False)
+    listing = Table(box=None, pad_edge=False)
     for column in columns:
         number = column in right
-        found.add_column(
+        listing.add_column(
             column, justify="right" if number else "left", overflow="fold", no_wrap=number
         )
-    return found
+    return listing
 
 
 def filled(
@@ -63,18 +63,18 @@ def filled(
     left_out: list[str] = []
     if to.is_terminal:
         rows, columns, left_out = fitted(rows, columns, right, to.width, spare)
-    found = table(*columns, right=right)
+    listing = table(*columns, right=right)
     if to.is_terminal:
         for column, width in zip(
-            found.columns, _widths(rows, columns, right, to.width), strict=True
+            listing.columns, _widths(rows, columns, right, to.width), strict=True
         ):
             column.width = width
     for row in rows:
-        found.add_row(*(row[name] for name in columns))
+        listing.add_row(*(row[name] for name in columns))
     if left_out:
-        found.caption = f"no room for: {', '.join(left_out)}"
-        found.caption_justify = "left"
-    return found
+        listing.caption = f"no room for: {', '.join(left_out)}"
+        listing.caption_justify = "left"
+    return listing
 
 
 def fitted(
@@ -89,40 +89,40 @@ def fitted(
     Numbers, moments and words stay whole. Columns of zeros go first, then bodies and names are cut,
     then `spare` columns go, and then the last ones.
     """
-    kept, left_out = [*columns], list[str]()
+    names, left_out = [*columns], list[str]()
     cells = [{name: row[name] for name in columns} for row in rows]
 
     def missing() -> int:
-        needed = sum(_least(cells, name, right) for name in kept)
-        return needed + GAP * (len(kept) - 1) - width
+        needed = sum(_least(cells, name, right) for name in names)
+        return needed + GAP * (len(names) - 1) - width
 
     while (too_much := missing()) > 0:
-        numbers = [name for name in kept[1:] if name in right]
+        numbers = [name for name in names[1:] if name in right]
         zeros = [n for n in numbers if all(c[n] in ("", "0", "0 s") for c in cells)]
         if zeros:
-            kept.remove(zeros[-1])
+            names.remove(zeros[-1])
             continue
-        if _cut_widest(cells, kept, too_much):
+        if _cut_widest(cells, names, too_much):
             continue
-        gone = [name for name in spare if name in kept[1:]][:1] or numbers[-1:]
-        gone = gone or [name for name in kept[1:] if name in DATES][-1:]
+        gone = [name for name in spare if name in names[1:]][:1] or numbers[-1:]
+        gone = gone or [name for name in names[1:] if name in DATES][-1:]
         if not gone:
             break
         left_out += gone
-        kept.remove(gone[0])
-    return cells, kept, left_out
+        names.remove(gone[0])
+    return cells, names, left_out
 
 
 def _cut_widest(cells: list[dict[str, str]], kept: Sequence[str], too_much: int) -> bool:
     """Cut the widest column of bodies, or else of names; whether there was one to cut."""
     for cuttable in (BODIES, NAMES):
-        found = {name: _natural(cells, name) for name in kept if name in cuttable}
-        widths = {name: most for name, most in found.items() if most > max(LEAST, len(name))}
+        natural = {name: _natural(cells, name) for name in kept if name in cuttable}
+        widths = {name: most for name, most in natural.items() if most > max(LEAST, len(name))}
         if widths:
             widest = max(widths, key=lambda name: widths[name])
             most = max(LEAST, len(widest), widths[widest] - too_much)
-            for each in cells:
-                each[widest] = (begin if cuttable is BODIES else cut)(each[widest], most)
+            for row in cells:
+                row[widest] = (begin if cuttable is BODIES else cut)(row[widest], most)
             return True
     return False
 
@@ -142,7 +142,7 @@ def _least(cells: Sequence[Mapping[str, str]], name: str, right: tuple[str, ...]
     if not _is_folded(name, right):
         return natural
     words = (cell_len(word) for row in cells for word in row[name].split())
-    longest = max((each for each in words if each <= LONGEST_WORD), default=0)
+    longest = max((width for width in words if width <= LONGEST_WORD), default=0)
     longest = PROSE_LEAST if name in PROSE else longest
     return min(natural, max(LEAST, cell_len(name), longest))
 
@@ -152,15 +152,15 @@ def _widths(
 ) -> list[int | None]:
     """The width of each column; None for all where rich finds them itself."""
     natural = {name: _natural(rows, name) for name in columns}
-    found = {name: _least(rows, name, right) for name in columns}
-    room = width - GAP * (len(columns) - 1) - sum(found.values())
+    widths = {name: _least(rows, name, right) for name in columns}
+    room = width - GAP * (len(columns) - 1) - sum(widths.values())
     if room < 0 or sum(natural.values()) + GAP * (len(columns) - 1) <= width:
         return [None] * len(columns)
-    for name in sorted(columns, key=lambda each: natural[each] - found[each]):
-        more = min(room, natural[name] - found[name])
-        found[name] += more
+    for name in sorted(columns, key=lambda each: natural[each] - widths[each]):
+        more = min(room, natural[name] - widths[name])
+        widths[name] += more
         room -= more
-    return [found[name] for name in columns]
+    return [widths[name] for name in columns]
 
 
 def cut(name: str, most: int) -> str:
@@ -189,9 +189,9 @@ def print_table(to: Console, listing: Table) -> None:
     if to.is_terminal:
         to.print(listing)
         return
-    with to.capture() as found:
+    with to.capture() as capture:
         to.print(listing)
-    to.out("\n".join(line.rstrip() for line in found.get().rstrip("\n").split("\n")))
+    to.out("\n".join(line.rstrip() for line in capture.get().rstrip("\n").split("\n")))
 
 
 def printable(text: str) -> str:

@@ -34,8 +34,8 @@ def started(
 
         from fairlead.pipeline.spark.session import session
 
-        for each in (AccumulatorTCPServer, AccumulatorUnixServer):
-            each.handle_error = _quietly  # type: ignore[assignment]  # mypy counts `self` twice
+        for server in (AccumulatorTCPServer, AccumulatorUnixServer):
+            server.handle_error = _quietly  # type: ignore[assignment]  # mypy counts `self` twice
         # Not before: two threads in one circle of imports would see a module that is half there.
         _load((*LATER, *PAGE) if page else LATER)
         return session(master, {}, small=small)
@@ -45,9 +45,9 @@ def _load(modules: Sequence[str]) -> None:
     """Load modules while Java starts, for which this process would only wait."""
 
     def load() -> None:
-        for each in modules:
+        for module in modules:
             with suppress(Exception):  # who needs it meets the same, and says it
-                import_module(each)
+                import_module(module)
 
     Thread(target=load, name="fairlead-load", daemon=True).start()
 

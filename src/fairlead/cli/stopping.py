@@ -42,9 +42,9 @@ class Stopped(SystemExit):
 
 def listen() -> None:
     """End this process in order at a signal, from now on; those that are ignored stay ignored."""
-    for each in SIGNALS:
-        if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, _stop)
+    for number in SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _stop)
 
 
 def say(stopped: Stopped) -> int:
@@ -60,8 +60,8 @@ def say(stopped: Stopped) -> int:
 
 def close() -> None:
     """Signals do nothing any more: all is done, or is being ended."""
-    for each in SIGNALS:
-        signal.signal(each, signal.SIG_IGN)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
@@ -131,11 +131,11 @@ def _end_processes() -> None:
     # A JVM that somebody else started, here or elsewhere, works for us until it is interrupted.
     # Ours would complain of the work that is taken from it.
     _for_a_while(_hush_java if started else _interrupt_spark)
-    for each in started:
-        each.terminate()
+    for process in started:
+        process.terminate()
     if not _end(started):
-        for each in started:
-            each.kill()
+        for process in started:
+            process.kill()
         _end(started)
 
 
@@ -152,10 +152,10 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> bool:
 def _runs(process: subprocess.Popen[bytes]) -> bool:
     """Whether it runs; `poll` cannot tell where what was interrupted is a `wait` for it."""
     try:
-        found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        status = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return False
-    return found is None
+    return status is None
 
 
 def _for_a_while(what: Callable[[], None]) -> None:
@@ -167,8 +167,8 @@ def _for_a_while(what: Callable[[], None]) -> None:
 
 def _started() -> list[subprocess.Popen[bytes]]:
     """The processes that this one has started; while Spark starts, PySpark alone knows its JVM."""
-    every = [each for each in gc.get_objects() if type(each) is subprocess.Popen]
-    return [each for each in every if getattr(each, "pid", None) and _runs(each)]
+    every = [thing for thing in gc.get_objects() if type(thing) is subprocess.Popen]
+    return [process for process in every if getattr(process, "pid", None) and _runs(process)]
 
 
 def _hush_java() -> None:

@@ -69,9 +69,9 @@ class MessagesTable(NamedTuple):
         place = local(self.where)
         if place is None or not place.exists():
             return False
-        sizes = {each: each.stat().st_size for each in files_in(place, self.where)}
+        sizes = {file: file.stat().st_size for file in files_in(place, self.where)}
         return (
-            sum(size if each.suffix in TEXTS else size * PACKED for each, size in sizes.items())
+            sum(size if file.suffix in TEXTS else size * PACKED for file, size in sizes.items())
             <= SMALL
         )
 
@@ -104,23 +104,23 @@ class MessagesTable(NamedTuple):
         refuse_unknown(self.where, schema_of(self.where, kind), self._unused())
         names = names_in(self.where, kind)
         if names is not None:
-            found = names_of(
+            columns = names_of(
                 names,
                 self.where,
                 columns=self.columns,
                 drop=self.drop,
                 number_rows=self.number_rows,
             )
-            check(without_decisions(found))
+            check(without_decisions(columns))
 
     def _refuse_of_files(self) -> None:
         """Refuse for a table of a catalog what only files have."""
-        given = {
+        options = {
             "--number-rows": self.number_rows,
             "--input-format": self.input_format,
             "--read-option": self.options,
         }
-        for name in (name for name, value in given.items() if value):
+        for name in (name for name, value in options.items() if value):
             raise UserError(f"{name}: found with {self.where}, allowed: with files")
 
     def refuse_nothing(self, read: int, rejected: int, out: str) -> None:
@@ -143,9 +143,9 @@ class MessagesTable(NamedTuple):
 
         kind = kind_of(self.where, self.input_format, self.options)
         check_fits(self.where, kind)
-        found = read(self.where, kind, number_rows=self.number_rows, drop=self._unused())
-        table = mapped(found.table, self.where, self.columns, self.drop)
-        return Found(table, found.malformed)
+        intake = read(self.where, kind, number_rows=self.number_rows, drop=self._unused())
+        table = mapped(intake.table, self.where, self.columns, self.drop)
+        return Found(table, intake.malformed)
 
     def _unused(self) -> list[str]:
         """The columns that are dropped, and of which no expression makes anything."""

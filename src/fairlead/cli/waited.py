@@ -28,7 +28,7 @@ def explain_waited(folder: Path, message_id: str) -> bool:
         return False
     from fairlead.memory.waited import why_it_waited
 
-    changes = [Change.at_micros(**each) for each in run.manifest["changes"]]
+    changes = [Change.at_micros(**row) for row in run.manifest["changes"]]
     plan = Plan(clusters_of(run.manifest), changes)
     show(why_it_waited(folder, run, plan, message_id))
     return True
@@ -47,8 +47,8 @@ def show(found: Waited) -> None:
         out.print(
             f"reader {until.reader} worked on {_called(until)} until it started", markup=False
         )
-    for each in found.otherwise:
-        out.print(_otherwise(found, each), markup=False)
+    for alternative in found.otherwise:
+        out.print(_otherwise(found, alternative), markup=False)
 
 
 def _head(found: Waited) -> list[str]:
@@ -77,11 +77,16 @@ def _list(beside: Sequence[Beside], head: str) -> None:
     out = console()
     out.print(head, markup=False)
     rows = table("reader", "message", "group", "came", "started", "ended", right=("reader",))
-    for each in beside[:MOST]:
-        ended = "-" if each.finish is None else _at(each.finish)
-        group = printable(each.group) or "-"
+    for message in beside[:MOST]:
+        ended = "-" if message.finish is None else _at(message.finish)
+        group = printable(message.group) or "-"
         rows.add_row(
-            str(each.reader), printable(each.id), group, _at(each.came), _at(each.start), ended
+            str(message.reader),
+            printable(message.id),
+            group,
+            _at(message.came),
+            _at(message.start),
+            ended,
         )
     print_table(out, rows)
     if len(beside) > MOST:

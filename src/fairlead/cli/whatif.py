@@ -36,7 +36,7 @@ def run_whatif(
             raise UserError(
                 f"{out}: found a run of dispatch, allowed: a scenario's folder of replay"
             )
-        changes = [Change.at_micros(**each) for each in manifest["changes"]]
+        changes = [Change.at_micros(**row) for row in manifest["changes"]]
         plan = Plan(clusters_of(manifest), changes)
         refuse_fifo(plan)
         return plan
@@ -53,8 +53,8 @@ def run_whatif(
         from fairlead.pipeline.questions.runs import run_of
 
         with Stages(1) as stages, stages("replay"):
-            found = in_memory(Path(out), run_of(Path(out)), plan, group, time, priority)
-        _print(found)
+            answer = in_memory(Path(out), run_of(Path(out)), plan, group, time, priority)
+        _print(answer)
         return
     with Stages(2) as stages:
         spark = started(master, stages)
@@ -69,8 +69,8 @@ def run_whatif(
         place = inside(out, "decisions")
         decisions = read(spark, place, input_format=manifest["file_format"], options=options)
         with stages("replay"):
-            found = what_if(decisions, plan, group, time, priority)
-    _print(found)
+            answer = what_if(decisions, plan, group, time, priority)
+    _print(answer)
 
 
 def _print(found: WhatIf) -> None:
@@ -82,12 +82,12 @@ def _print(found: WhatIf) -> None:
     to.print(f"{group}: {plural(found.waiting, 'message')} would start sooner", markup=False)
     rows = [
         {
-            "message": printable(each.name),
-            "started at": _moment(each.before),
-            "would be at": _moment(each.before + each.seconds),
-            "sooner by": length(-each.seconds),
+            "message": printable(message.name),
+            "started at": _moment(message.before),
+            "would be at": _moment(message.before + message.seconds),
+            "sooner by": length(-message.seconds),
         }
-        for each in found.raised
+        for message in found.raised
     ]
     print_table(to, filled(rows, right=("sooner by",)))
     to.print(
@@ -100,15 +100,15 @@ def _print(found: WhatIf) -> None:
     if found.hurt:
         rows = [
             {
-                "delayed": printable(each.name),
-                "messages": f"{each.messages:,}",
-                "by at most": length(each.seconds),
+                "delayed": printable(group.name),
+                "messages": f"{group.messages:,}",
+                "by at most": length(group.seconds),
             }
-            for each in found.hurt
+            for group in found.hurt
         ]
         print_table(to, filled(rows, right=("messages", "by at most")))
 
 
 def _moment(seconds: float) -> str:
-    found = date(round(seconds * 1_000_000))
-    return f"{seconds:.3f} s" if found is None else str(found)
+    time = date(round(seconds * 1_000_000))
+    return f"{seconds:.3f} s" if time is None else str(time)

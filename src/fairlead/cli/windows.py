@@ -28,13 +28,13 @@ def windows_of(texts: Sequence[str]) -> list[Window]:
     """
     if len(texts) > MOST:
         raise UserError(f"{OPTION}: found {len(texts)}, allowed: at most {MOST}")
-    found: list[Window] = []
+    windows: list[Window] = []
     for text in texts:
         window = _window(text)
-        if window.name in (each.name for each in found):
+        if window.name in (other.name for other in windows):
             raise UserError(f"{OPTION} {text}: found a second {window.name!r}, allowed: one")
-        found.append(window)
-    return found
+        windows.append(window)
+    return windows
 
 
 def _window(text: str) -> Window:
