@@ -58,15 +58,15 @@ def _of_journal(rows: list[tuple[int, Mapping[str, Any]]]) -> list[tuple[int, Ma
     if not rows or not _is_journal(rows[0][1]):
         return rows
     several = len({row["cluster"] for _, row in rows if row["cluster"]}) > 1
-    found: list[tuple[int, Mapping[str, Any]]] = []
+    changes: list[tuple[int, Mapping[str, Any]]] = []
     for number, row in rows:
         if row["outcome"] == CHANGED and row["target"]:
             change = {name: row[name] for name in COLUMNS}
             if several:
                 reset, owner = row["attribute"] == RESET, row["cluster"]
                 change["target"] = owner if reset else f"{row['target']}@{owner}"
-            found.append((number, change))
-    return found
+            changes.append((number, change))
+    return changes
 
 
 def _is_journal(names: Iterable[str]) -> bool:
@@ -76,14 +76,14 @@ def _is_journal(names: Iterable[str]) -> bool:
 def _csv(text: str, path: str) -> list[tuple[int, Mapping[str, Any]]]:
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
-        found = reader.fieldnames
+        names = reader.fieldnames
         rows: list[tuple[int, Mapping[str, Any]]] = [(reader.line_num, row) for row in reader]
     except csv.Error as error:
         raise ChangeError(f"{path}:{reader.line_num}: not CSV: {error}") from None
-    if not found:
-        found_ = f"{path}:1: found an empty line" if text else f"{path}: the file is empty"
-        raise ChangeError(f"{found_}, allowed: a header with {', '.join(COLUMNS)}")
-    check_names(found, f"{path}:1")
+    if not names:
+        fault = f"{path}:1: found an empty line" if text else f"{path}: the file is empty"
+        raise ChangeError(f"{fault}, allowed: a header with {', '.join(COLUMNS)}")
+    check_names(names, f"{path}:1")
     return rows
 
 
@@ -127,20 +127,20 @@ READERS: Final = {".csv": _csv, ".json": _json, ".jsonl": _json, ".ndjson": _jso
 
 def check_names(names: Iterable[str], where: str) -> None:
     """Refuse columns that changes do not have, have twice, or lack. Raises ChangeError."""
-    found = list(names)
-    for name in found:
-        if found.count(name) > 1:
+    columns = list(names)
+    for name in columns:
+        if columns.count(name) > 1:
             raise ChangeError(
-                f"{where}: column {name!r}: found {found.count(name)} times, allowed: once"
+                f"{where}: column {name!r}: found {columns.count(name)} times, allowed: once"
             )
-        if name not in COLUMNS and not _is_journal(found):
+        if name not in COLUMNS and not _is_journal(columns):
             raise ChangeError(
                 f"{where}: column: found {name!r}, allowed: {', '.join(COLUMNS)}"
                 f"{hint(str(name), COLUMNS)}"
             )
     for name in NEEDED:
-        if name not in found and not _is_journal(found):
-            raise ChangeError(f"{where}: no column {name!r}, found: {listed(found)}")
+        if name not in columns and not _is_journal(columns):
+            raise ChangeError(f"{where}: no column {name!r}, found: {listed(columns)}")
 
 
 def _change(row: Mapping[str, Any], where: str) -> Change:

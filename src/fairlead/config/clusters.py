@@ -72,7 +72,7 @@ def _of_folder(folder: Path) -> list[Cluster]:
     files = sorted(folder.glob(f"*{ENDING}"))
     if not files:
         raise ConfigError(f"{folder}: found no file that ends in {ENDING}, allowed: at least one")
-    found: dict[str, Cluster] = {}
+    by_name: dict[str, Cluster] = {}
     wrong: list[str] = []
     for file in files:
         try:
@@ -81,7 +81,7 @@ def _of_folder(folder: Path) -> list[Cluster]:
             wrong.append(str(error))
             continue
         for cluster in clusters:
-            other = found.setdefault(cluster.name, cluster)
+            other = by_name.setdefault(cluster.name, cluster)
             if other is not cluster:
                 wrong.append(
                     f"{file}: cluster {cluster.name!r}: found in another file of {folder}, too; "
@@ -89,7 +89,7 @@ def _of_folder(folder: Path) -> list[Cluster]:
                 )
     if wrong:
         raise ConfigError("; ".join(wrong))
-    return list(found.values())
+    return list(by_name.values())
 
 
 def _cluster(

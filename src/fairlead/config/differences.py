@@ -15,18 +15,18 @@ from fairlead.config.scenario_file import Down, Entry
 def differences(entry: Entry, swept: Sequence[object], rate: Decimal, seed: int) -> list[str]:
     """All that one scenario of an entry differs by; `swept`: the values of its sweeps."""
     every: Iterable[tuple[str, str, object]] = (
-        *((each.target, each.attribute, each.value) for each in entry.set_),
+        *((edit.target, edit.attribute, edit.value) for edit in entry.set_),
         *(
-            (each.target, each.attribute, value)
-            for each, value in zip(entry.sweep, swept, strict=True)
+            (sweep.target, sweep.attribute, value)
+            for sweep, value in zip(entry.sweep, swept, strict=True)
         ),
         *((ORDER, key, value) for key, value in entry.order.items()),
     )
-    found = [f"{target}: {attribute} {said(value)}" for target, attribute, value in every]
-    found += [_out(down) for down in entry.down]
+    texts = [f"{target}: {attribute} {said(value)}" for target, attribute, value in every]
+    texts += [_out(down) for down in entry.down]
     if entry.changes is not UNSET:
-        found.append(f"changes: {entry.changes}")
-    return [*found, *more_traffic(rate, seed)]
+        texts.append(f"changes: {entry.changes}")
+    return [*texts, *more_traffic(rate, seed)]
 
 
 def more_traffic(rate: Decimal, seed: int) -> list[str]:
@@ -47,7 +47,7 @@ def said(value: object) -> str:
     if isinstance(value, list):
         return ";".join(map(said, value))
     if isinstance(value, dict):
-        return ";".join(f"{said(key)}={said(each)}" for key, each in value.items())
+        return ";".join(f"{said(key)}={said(part)}" for key, part in value.items())
     return value if isinstance(value, str) and value and value.isprintable() else shown(value)
 
 

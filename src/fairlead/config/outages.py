@@ -74,7 +74,7 @@ def outage_changes(
     outages.sort(key=lambda outage: outage.start)
     _apart(outages)
     made = [*_effects(states, others)] if outages else []
-    return [change for each in outages for change in _changes(states, each, made)]
+    return [change for outage in outages for change in _changes(states, outage, made)]
 
 
 def _outage(states: Mapping[str, AnyState], down: Down, where: str) -> Outage:
@@ -110,17 +110,17 @@ def _has(each: Any, way: Way) -> bool:  # noqa: ANN401 - a table of the policy's
 
 
 def _time(value: object, where: str) -> int:
-    found = micros(value)
-    if found is None:
+    time = micros(value)
+    if time is None:
         raise ConfigError(f"{where}: found {shown(value)}, allowed: {TIMES}")
-    return found
+    return time
 
 
 def _apart(outages: Sequence[Outage]) -> None:
     """Refuse outages of one object that overlap."""
-    for ref in dict.fromkeys((each.cluster, each.ref) for each in outages):
-        own = [each for each in outages if (each.cluster, each.ref) == ref]
-        for one, other in pairwise(own):
+    for ref in dict.fromkeys((outage.cluster, outage.ref) for outage in outages):
+        series = [outage for outage in outages if (outage.cluster, outage.ref) == ref]
+        for one, other in pairwise(series):
             if one.end is None or other.start < one.end:
                 raise ConfigError(
                     f"{other.where}: found an outage of {other.ref} that overlaps with another of "
@@ -134,7 +134,7 @@ def _effects(
     """What each change of an object means, by time."""
     for change in sorted(changes, key=lambda change: change.micros):
         for _, name, resolved in resolve(states, [change]):
-            yield from ((change, name, each) for each in resolved)
+            yield from ((change, name, effect) for effect in resolved)
 
 
 def _changes(

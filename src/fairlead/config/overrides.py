@@ -67,11 +67,11 @@ def _owner(names: Sequence[str], target: str, where: str) -> str:
 def _place(tables: Tables, wanted: object) -> tuple[str | int, ...]:
     """Where in the file an object's table stands."""
     for field in tables.__struct_fields__:
-        found = getattr(tables, field)
-        if found is wanted:
+        value = getattr(tables, field)
+        if value is wanted:
             return (field,)
-        for k, each in enumerate(found if isinstance(found, list) else ()):
-            if each is wanted:
+        for k, table in enumerate(value if isinstance(value, list) else ()):
+            if table is wanted:
                 return (field, k)
     raise AssertionError(f"{wanted!r} stands in none of the tables")
 
@@ -84,11 +84,11 @@ def overridden(
     `where`: what error lines call all of it. Raises ConfigError.
     """
     every = list(values)
-    found = []
+    results = []
     for cluster in clusters:
-        own = [(key, value) for key, value in every if key.cluster == cluster.name]
-        found.append(_rebuilt(cluster, own, where) if own else cluster)
-    return tuple(found)
+        edits = [(key, value) for key, value in every if key.cluster == cluster.name]
+        results.append(_rebuilt(cluster, edits, where) if edits else cluster)
+    return tuple(results)
 
 
 def _rebuilt(cluster: Cluster, values: Sequence[tuple[Key, object]], where: str) -> Cluster:
@@ -101,6 +101,6 @@ def _rebuilt(cluster: Cluster, values: Sequence[tuple[Key, object]], where: str)
     try:
         return Cluster.from_dict(plain, default_name=cluster.name)
     except ConfigError as error:
-        found = tuple(error.place)
-        named = (key.where for key, _ in values if found and key.place[: len(found)] == found)
+        place = tuple(error.place)
+        named = (key.where for key, _ in values if place and key.place[: len(place)] == place)
         raise ConfigError(f"{next(named, where)}: cluster {cluster.name!r}: {error}") from None

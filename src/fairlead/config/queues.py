@@ -52,11 +52,11 @@ class Retry(FileTable, frozen=True, kw_only=True):
             ("limit", "0.001", 10**9, 6),
             ("jitter", "0", 1, 2),
         ):
-            found = getattr(self, key)
-            inside = found.is_finite() and Decimal(least) <= found <= most
-            if not (inside and found == round(found, places)):
+            value = getattr(self, key)
+            inside = value.is_finite() and Decimal(least) <= value <= most
+            if not (inside and value == round(value, places)):
                 raise ValueError(
-                    f"{key}: found {found}, allowed: from {least} to {most}, with at most {places} "
+                    f"{key}: found {value}, allowed: from {least} to {most}, with at most {places} "
                     "digits after the point"
                 )
         if self.base > self.limit:
@@ -151,13 +151,13 @@ class Queue(FileTable, frozen=True, kw_only=True):
                 f"count_as_failure: found {listed(self.count_as_failure)}, allowed: each once"
             )
         met = set[tuple[str, str | None]]()
-        for each in self.limits:
-            if (each.of, each.match) in met:
+        for limit in self.limits:
+            if (limit.of, limit.match) in met:
                 raise ValueError(
-                    f"limit: found two of {each.of} {each.match or ''}".rstrip()
+                    f"limit: found two of {limit.of} {limit.match or ''}".rstrip()
                     + ", allowed: one, with in_work and rate"
                 )
-            met.add((each.of, each.match))
+            met.add((limit.of, limit.match))
         days = self.keep_dead
         if days is not None and not (days.is_finite() and 0 < days <= MAX_DAYS):
             raise ValueError(f"keep_dead: found {days}, allowed: days, more than 0, to {MAX_DAYS}")

@@ -115,7 +115,7 @@ def read(path: str | Path) -> tuple[Source, list[Entry]]:
     names = Counter(entry.name for entry in entries)
     for k, entry in enumerate(entries):
         if names[entry.name] > 1:
-            second = [each.name for each in entries].index(entry.name, k + 1)
+            second = [other.name for other in entries].index(entry.name, k + 1)
             raise ConfigError(
                 f"{source.where(SCENARIO, second, 'name')}: found {entry.name!r}, the name of "
                 f"scenario[{k + 1}], too; allowed: one of its own"
@@ -132,10 +132,14 @@ def number(value: object, decimals: int) -> Decimal | None:
     """A number of the file with at most so many decimals; None if it is anything else."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
-    found = Decimal(value)
-    if not found.is_finite() or found.adjusted() >= MAX_DIGITS or found != round(found, decimals):
+    amount = Decimal(value)
+    if (
+        not amount.is_finite()
+        or amount.adjusted() >= MAX_DIGITS
+        or amount != round(amount, decimals)
+    ):
         return None
-    return found
+    return amount
 
 
 def more_of_it(source: Source, k: int, entry: Entry) -> tuple[Decimal, int]:

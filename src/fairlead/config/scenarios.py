@@ -61,23 +61,23 @@ def load_scenarios(
     """
     source, entries = read(path)
     sweeps = [
-        [swept(source, (SCENARIO, k, "sweep", n), each) for n, each in enumerate(entry.sweep)]
+        [swept(source, (SCENARIO, k, "sweep", n), sweep) for n, sweep in enumerate(entry.sweep)]
         for k, entry in enumerate(entries)
     ]
-    total = sum(prod(each.number for each in own) for own in sweeps)
+    total = sum(prod(axis.number for axis in axes) for axes in sweeps)
     if total > MAX_SCENARIOS:
         raise ConfigError(f"{path}: found {total:,} scenarios, allowed: at most {MAX_SCENARIOS:,}")
-    found: dict[str, Scenario] = {}
-    for k, (entry, own) in enumerate(zip(entries, sweeps, strict=True)):
+    by_name: dict[str, Scenario] = {}
+    for k, (entry, axes) in enumerate(zip(entries, sweeps, strict=True)):
         reader = _Reader(source, k, entry, clusters, changes, read_changes)
-        for scenario in reader.scenarios(own):
-            if scenario.name in found:
+        for scenario in reader.scenarios(axes):
+            if scenario.name in by_name:
                 raise ConfigError(
                     f"{source.where(SCENARIO, k)}: found a second scenario that is called "
                     f"{scenario.name!r}, allowed: one"
                 )
-            found[scenario.name] = scenario
-    return list(found.values())
+            by_name[scenario.name] = scenario
+    return list(by_name.values())
 
 
 class _Reader:
@@ -106,7 +106,7 @@ class _Reader:
         set_, self.swept = self._keys("set", entry.set_), self._keys("sweep", entry.sweep)
         self._once([*set_, *self.swept])
         self.fixed = [
-            *zip(set_, (each.value for each in entry.set_), strict=True),
+            *zip(set_, (edit.value for edit in entry.set_), strict=True),
             *(
                 (Key(cluster.name, (ORDER, key), self._where(ORDER, key)), value)
                 for key, value in entry.order.items()
@@ -117,8 +117,8 @@ class _Reader:
     def _keys(self, table: str, edits: Sequence[Set | Sweep]) -> list[Key]:
         states = {cluster.name: cluster.start() for cluster in self.clusters}
         return [
-            key_of(self.clusters, states, each.target, each.attribute, self._where(table, n))
-            for n, each in enumerate(edits)
+            key_of(self.clusters, states, edit.target, edit.attribute, self._where(table, n))
+            for n, edit in enumerate(edits)
         ]
 
     def _where(self, *place: str | int) -> str:
@@ -137,7 +137,7 @@ class _Reader:
 
     def scenarios(self, sweeps: Sequence[Listed | NumberRange]) -> Iterator[Scenario]:
         """One for each combination of the values, those of the last sweep the fastest."""
-        every = [each.values for each in sweeps]
+        every = [sweep.values for sweep in sweeps]
         for n, values in enumerate(every):
             without_repetition(self.source, (SCENARIO, self.number, "sweep", n), values)
         for values in product(*every):

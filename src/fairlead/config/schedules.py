@@ -53,8 +53,8 @@ class Schedule(FileTable, frozen=True, kw_only=True, dict=True):
 
     def __post_init__(self) -> None:
         for key in ("name", "queue", "group", "type", "tenant"):
-            if (found := getattr(self, key)) is not None:
-                check_name(key, found)
+            if (value := getattr(self, key)) is not None:
+                check_name(key, value)
         if len(self.name) > LONGEST:
             raise ValueError(
                 f"name: found {len(self.name)} characters, allowed: at most {LONGEST}, for each "
@@ -96,15 +96,15 @@ class Schedule(FileTable, frozen=True, kw_only=True, dict=True):
         if len(fields) != FIELDS:
             raise self._refused(f"{len(fields)} fields")
         try:
-            found = CronSim(" ".join(fields), after.astimezone(self._zone))
+            ticks = CronSim(" ".join(fields), after.astimezone(self._zone))
         except CronSimError as error:
             raise self._refused(str(error).lower()) from None
         if fields[0].startswith("*") or fields[1].startswith("*"):
             yield from self._as_time_passes(after)
             return
         last = after
-        for each in found:
-            moment = each.astimezone(UTC)
+        for tick in ticks:
+            moment = tick.astimezone(UTC)
             if moment > last:
                 yield moment
                 last = moment

@@ -78,7 +78,7 @@ def _validator(schema: Schema) -> Validator:
 
 def _of_json(text: str) -> Schema:
     try:
-        found = json.loads(text, parse_constant=_no_constant)
+        schema = json.loads(text, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise ConfigError(
             f"not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
@@ -87,9 +87,9 @@ def _of_json(text: str) -> Schema:
         raise ConfigError("not JSON: an integer of thousands of digits") from None
     except RecursionError:
         raise ConfigError("not JSON: found lists or objects too deep in each other") from None
-    if not isinstance(found, dict):
-        raise ConfigError(f"found {shown(found)}, allowed: a JSON object")
-    return found
+    if not isinstance(schema, dict):
+        raise ConfigError(f"found {shown(schema)}, allowed: a JSON object")
+    return schema
 
 
 def _no_constant(found: str) -> object:
@@ -101,7 +101,7 @@ def _plain(given: Any) -> Any:  # noqa: ANN401 - whatever the file holds
     if isinstance(given, Mapping):
         return {key: _plain(value) for key, value in given.items()}
     if isinstance(given, list):
-        return [_plain(each) for each in given]
+        return [_plain(value) for value in given]
     if isinstance(given, Decimal) and given.is_finite():
         return float(given)
     if not isinstance(given, str | int):
@@ -126,15 +126,15 @@ def _check(schema: Schema) -> None:
             raise ConfigError(f"$schema: found {shown(draft)}, {DRAFTS}")
         validator_for(schema, default=Draft202012Validator).check_schema(schema)
         compiled = _validator(schema)
-        own = type(compiled).ID_OF(schema) or ""
-        if urljoin(own, own) != own:  # references to it would lead further away at each step
+        base = type(compiled).ID_OF(schema) or ""
+        if urljoin(base, base) != base:  # references to it would lead further away at each step
             raise ConfigError(
-                f"$id: found {repr_of(own)}, allowed: a whole address, or a file's name"
+                f"$id: found {repr_of(base)}, allowed: a whole address, or a file's name"
             )
         for target in _targets(compiled):
             validator_for(target, default=type(compiled)).check_schema(target)
-        for each in OF_EACH_KIND:
-            next(compiled.iter_errors(each), None)
+        for sample in OF_EACH_KIND:
+            next(compiled.iter_errors(sample), None)
     except SchemaError as error:
         raise ConfigError(
             f"no valid JSON Schema: {visible(error.json_path, 100)}: {visible(error.message, 200)}"
@@ -166,15 +166,15 @@ def _targets(compiled: Validator) -> Iterator[Any]:
             if not isinstance(ref, str):
                 continue
             try:
-                found = resolver.lookup(ref)
+                target = resolver.lookup(ref)
             except (Unresolvable, ValueError, TypeError):
                 raise ConfigError(
                     f"{key}: found {repr_of(ref)}, which is nowhere in the schema, allowed: a "
                     "place in it (nothing is fetched)"
                 ) from None
-            if not isinstance(found.contents, dict | bool):
+            if not isinstance(target.contents, dict | bool):
                 raise ConfigError(f"{key}: found {repr_of(ref)}, which is no schema")
-            if id(found.contents) not in met:
-                yield found.contents
-                left.append((made(found.contents), found.resolver))
-        left += [(each, resolver.in_subresource(each)) for each in resource.subresources()]
+            if id(target.contents) not in met:
+                yield target.contents
+                left.append((made(target.contents), target.resolver))
+        left += [(part, resolver.in_subresource(part)) for part in resource.subresources()]

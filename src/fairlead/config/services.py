@@ -109,8 +109,8 @@ class Declared(FileTable, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         tables = self._tables
-        for key, found in tables.items():
-            _once(key, [each.name for each in found])
+        for key, table in tables.items():
+            _once(key, [entry.name for entry in table])
         if not any(tables.values()):
             raise ValueError(
                 "the table: found nothing, allowed: at least one "
@@ -130,7 +130,7 @@ class Declared(FileTable, frozen=True, kw_only=True):
     @property
     def names(self) -> list[str]:
         """The names of all: queues, message types, contracts, services, schedules."""
-        return [each.name for table in self._tables.values() for each in table]
+        return [entry.name for table in self._tables.values() for entry in table]
 
 
 def load_declared(path: str | Path) -> Declared:
@@ -155,8 +155,8 @@ def check(
 
     Raises ConfigError, with the place.
     """
-    types = [each.name for each in declared.message_types]
-    contracts = [each.name for each in declared.contracts]
+    types = [message_type.name for message_type in declared.message_types]
+    contracts = [contract.name for contract in declared.contracts]
     _known("message type", _types_named(declared), [*types, *known_types], declared)
     _known("contract", _contracts_named(declared), [*contracts, *known_contracts], declared)
 
@@ -195,15 +195,15 @@ def _with_schemas(plain: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     tables = plain.get("message_type")
     if not isinstance(tables, list):
         return dict(plain)
-    found = [dict(each) if isinstance(each, dict) else each for each in tables]
-    for k, each in enumerate(found):
-        if isinstance(each, dict) and "schema" in each:
+    copies = [dict(table) if isinstance(table, dict) else table for table in tables]
+    for k, copy in enumerate(copies):
+        if isinstance(copy, dict) and "schema" in copy:
             place = ("message_type", k, "schema")
             try:
-                each["schema"] = schema_of(each["schema"], folder)
+                copy["schema"] = schema_of(copy["schema"], folder)
             except ConfigError as error:
                 raise ConfigError(f"{place_in_words(plain, place)}: {error}", place) from None
-    return {**plain, "message_type": found}
+    return {**plain, "message_type": copies}
 
 
 def _not_reserved(key: str, name: str) -> None:

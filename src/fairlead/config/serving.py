@@ -48,13 +48,13 @@ class Place(NamedTuple):
 
 def place_of(text: str, key: str = "listen") -> Place:
     """An address. Raises UserError."""
-    found = _ADDRESS.fullmatch(text)
-    if found is None:
+    match = _ADDRESS.fullmatch(text)
+    if match is None:
         raise UserError(f"{key}: found {text!r}, allowed: {ADDRESSES}")
-    port = int(found["port"]) if found["port"] else PORTS[found["scheme"]]
+    port = int(match["port"]) if match["port"] else PORTS[match["scheme"]]
     if port > 65535:
         raise UserError(f"{key}: found {text!r}, allowed: a port from 0 to 65535")
-    return Place(found["six"] or found["host"], port, found["scheme"] == "amqps")
+    return Place(match["six"] or match["host"], port, match["scheme"] == "amqps")
 
 
 def is_loopback(host: str) -> bool:
@@ -62,11 +62,11 @@ def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
-        found = ipaddress.ip_address(host)
+        address = ipaddress.ip_address(host)
     except ValueError:
         return False
-    mapped = getattr(found, "ipv4_mapped", None)
-    return (mapped or found).is_loopback
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback
 
 
 class Tls(FileTable, frozen=True, kw_only=True):
@@ -103,10 +103,12 @@ class Refusal(FileTable, frozen=True, kw_only=True):
     """Its address, with the port."""
 
     def __post_init__(self) -> None:
-        found = [(key, value) for key in self.patterns if (value := getattr(self, key)) is not None]
-        if not found:
+        patterns = [
+            (key, value) for key in self.patterns if (value := getattr(self, key)) is not None
+        ]
+        if not patterns:
             raise ValueError("refuse: found nothing, allowed: user, container, peer")
-        for key, value in found:
+        for key, value in patterns:
             check_name(key, value)
 
     @property
@@ -140,9 +142,9 @@ class Limits(FileTable, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for key in ("introduction", "idle"):
-            found: Decimal = getattr(self, key)
-            if not (found.is_finite() and 1 <= found <= 86_400):
-                raise ValueError(f"{key}: found {found}, allowed: seconds, from 1 to 86400")
+            seconds: Decimal = getattr(self, key)
+            if not (seconds.is_finite() and 1 <= seconds <= 86_400):
+                raise ValueError(f"{key}: found {seconds}, allowed: seconds, from 1 to 86400")
         if self.memory < self.message:
             raise ValueError(
                 f"memory: found {self.memory}, allowed: at least one message, {self.message}"
@@ -169,10 +171,10 @@ class Serving(FileTable, frozen=True, kw_only=True):
     """Who is not let in, whoever he says he is."""
 
     def __post_init__(self) -> None:
-        for each in self.hosts:
-            check_name("hosts", each)
-        for each in self.raised_by_priority:
-            check_name("raised_by_priority", each)
+        for host in self.hosts:
+            check_name("hosts", host)
+        for queue in self.raised_by_priority:
+            check_name("raised_by_priority", queue)
         try:
             _check_each(self, self.places)  # who starts the server may say others
         except UserError as error:
@@ -181,7 +183,7 @@ class Serving(FileTable, frozen=True, kw_only=True):
     @property
     def places(self) -> list[Place]:
         """Where to listen."""
-        return [place_of(each) for each in self.listen]
+        return [place_of(address) for address in self.listen]
 
     @property
     def lets_anybody(self) -> bool:
@@ -195,25 +197,29 @@ def check_places(serving: Serving, places: list[Place]) -> None:
     Raises UserError.
     """
     _check_each(serving, places)
-    if serving.tls is not None and not any(each.secure for each in places):
+    if serving.tls is not None and not any(place.secure for place in places):
         raise UserError("tls: found no address amqps:// in listen, allowed: at least one")
 
 
 def _check_each(serving: Serving, places: list[Place]) -> None:
     if not places:
         raise UserError("listen: found nothing, allowed: at least one address")
-    for each in places:
-        if each.secure and serving.tls is None:
-            raise UserError(f"listen: found {each} without [tls], allowed: with a certificate")
-        if not each.secure and not each.is_here:
+    for place in places:
+        if place.secure and serving.tls is None:
+            raise UserError(f"listen: found {place} without [tls], allowed: with a certificate")
+        if not place.secure and not place.is_here:
             raise UserError(
-                f"listen: found {each}, where passwords could be read on their way, allowed: "
+                f"listen: found {place}, where passwords could be read on their way, allowed: "
                 "amqps://, or amqp:// at 127.0.0.1, [::1] or localhost"
             )
-        if not each.is_here and serving.users is None and not (serving.tls and serving.tls.clients):
+        if (
+            not place.is_here
+            and serving.users is None
+            and not (serving.tls and serving.tls.clients)
+        ):
             raise UserError(
-                f"users: found nothing, so that nobody could connect to {each}, allowed: a file of "
-                "users, or [tls] with clients"
+                f"users: found nothing, so that nobody could connect to {place}, allowed: a file "
+                "of users, or [tls] with clients"
             )
     if not (serving.lets_anybody or serving.users or (serving.tls and serving.tls.clients)):
         raise UserError("anonymous: found false, without users, allowed: with a file of users")

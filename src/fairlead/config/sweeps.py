@@ -55,12 +55,12 @@ class NumberRange:
 def swept(source: Source, place: Sequence[str | int], sweep: Sweep) -> Listed | NumberRange:
     """The values of one sweep. Raises ConfigError naming the key of the scenario file."""
     bounds = {"from": sweep.from_, "to": sweep.to, "step": sweep.step}
-    given = [key for key, value in bounds.items() if value is not UNSET]
+    keys = [key for key, value in bounds.items() if value is not UNSET]
     if sweep.values is UNSET:
         return _number_range(source, place, bounds)
-    if given:
+    if keys:
         raise ConfigError(
-            f"{source.where(*place)}: found values and {' and '.join(given)}, "
+            f"{source.where(*place)}: found values and {' and '.join(keys)}, "
             "allowed: values, or from, to and step"
         )
     if not sweep.values:
@@ -82,12 +82,12 @@ def _number_range(
         bounds["step"] = 1
     units = []
     for key, value in bounds.items():
-        found = number(value, DECIMALS)
-        if found is None:
+        bound = number(value, DECIMALS)
+        if bound is None:
             raise ConfigError(
                 f"{source.where(*place, key)}: found {shown(value)}, allowed: {NUMBERS}"
             )
-        units.append(int(found * UNIT))
+        units.append(int(bound * UNIT))
     first, last, step = units
     if step == 0 or (last - first) * step < 0:
         sign = "any but 0" if first == last else "above 0" if last > first else "below 0"

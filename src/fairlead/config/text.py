@@ -20,8 +20,8 @@ def is_other(path: Path) -> bool:
         kind = path.stat().st_mode
     except (OSError, ValueError):
         return False
-    given = S_ISFIFO(kind) and str(path).startswith(OF_SHELLS)
-    return not (S_ISREG(kind) or S_ISDIR(kind) or given)
+    shell_pipe = S_ISFIFO(kind) and str(path).startswith(OF_SHELLS)
+    return not (S_ISREG(kind) or S_ISDIR(kind) or shell_pipe)
 
 
 def text_of(path: str | Path, error: type[UserError], most: int | None = None) -> str:
@@ -33,10 +33,10 @@ def text_of(path: str | Path, error: type[UserError], most: int | None = None) -
         raise error(f"{path}: found a pipe or a device, allowed: a file")
     try:
         with Path(path).open("rb") as file:
-            found = file.read() if most is None else file.read(most + 1)
-        if most is not None and len(found) > most:
+            content = file.read() if most is None else file.read(most + 1)
+        if most is not None and len(content) > most:
             raise error(f"{path}: found more than {most // MIB} MiB, allowed: up to {most // MIB}")
-        return found.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise error(f"{path}: no such file") from None
     except UnicodeDecodeError as wrong:

@@ -40,7 +40,7 @@ def parsed(path: str | Path) -> tuple[str, dict[str, Any]]:
         raise ConfigError(TOO_DEEP.format(path)) from None
     inside: list[Any] = [plain]
     for _ in range(DEEPEST):
-        inside = [each for around in inside for each in _values(around)]
+        inside = [value for around in inside for value in _values(around)]
     if inside:
         raise ConfigError(TOO_DEEP.format(path))
     return text, plain
@@ -66,16 +66,16 @@ def line_of(text: str, place: Sequence[str | int]) -> int | None:
         if isinstance(part, int):
             continue
         following = place[k + 1] if k + 1 < len(place) else None
-        own = re.escape(str(part))
+        name = re.escape(str(part))
         header = f"{header}.{part}" if header else str(part)
         nth = following if isinstance(following, int) else 0
-        found = _nth(lines, rf"\s*\[\[?\s*{re.escape(header)}\s*\]", nth, start)
-        if found is None:
-            key = rf"""\s*["']?{own}["']?\s*[.=]"""
-            found = _nth(lines[: _end(lines, start)], key, 0, start)
-        if found is None:
+        line = _nth(lines, rf"\s*\[\[?\s*{re.escape(header)}\s*\]", nth, start)
+        if line is None:
+            key = rf"""\s*["']?{name}["']?\s*[.=]"""
+            line = _nth(lines[: _end(lines, start)], key, 0, start)
+        if line is None:
             break
-        start = found
+        start = line
     return start or None
 
 

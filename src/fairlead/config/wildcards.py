@@ -14,5 +14,7 @@ def wildcard(pattern: str, *, one: bool = False) -> re.Pattern[str]:
     """
     plain = "[" if one else "[?"
     return re.compile(
-        translate("".join(f"[{each}]" if each in plain else each for each in pattern))
+        translate(
+            "".join(f"[{character}]" if character in plain else character for character in pattern)
+        )
     )

@@ -33,7 +33,7 @@ def _is_tables(value: object) -> bool:
 
 
 def _without_defaults(table: msgspec.Struct, plain: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for field in msgspec.structs.fields(table):
         name, value = field.encode_name, getattr(table, field.name)
         if name not in plain or value == _default(field):
@@ -43,11 +43,13 @@ def _without_defaults(table: msgspec.Struct, plain: Mapping[str, Any]) -> dict[s
             inside = _without_defaults(value, inside)
         elif isinstance(value, list):
             inside = [
-                _without_defaults(each, said) if isinstance(each, msgspec.Struct) else said
-                for each, said in zip(value, inside, strict=True)
+                _without_defaults(member, plain_member)
+                if isinstance(member, msgspec.Struct)
+                else plain_member
+                for member, plain_member in zip(value, inside, strict=True)
             ]
-        found[name] = inside
-    return found
+        result[name] = inside
+    return result
 
 
 def _default(field: msgspec.structs.FieldInfo) -> object:
@@ -58,7 +60,7 @@ def _default(field: msgspec.structs.FieldInfo) -> object:
 
 def _writable(value: Any) -> Any:  # noqa: ANN401 - what TOML can hold
     if isinstance(value, Mapping):
-        return {key: _writable(each) for key, each in value.items() if each is not None}
+        return {key: _writable(member) for key, member in value.items() if member is not None}
     if isinstance(value, list):
-        return [_writable(each) for each in value]
+        return [_writable(member) for member in value]
     return float(value) if isinstance(value, Decimal) else value
