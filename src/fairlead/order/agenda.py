@@ -72,7 +72,7 @@ class AgendaWork(Work):
 
     def reject(self) -> list[Any]:
         self._agenda._reject(self._hold)  # noqa: SLF001
-        return [each.item for each in self._hold.items[: self._hold.given]]
+        return [item.item for item in self._hold.items[: self._hold.given]]
 
     def release(self) -> None:
         self._agenda._release(self._hold)  # noqa: SLF001
@@ -181,10 +181,12 @@ class Agenda(Queue):
         _check_priority(priority)
         with self._lock:
             self._advance_clock(now)
-            found = self._state.groups.get(name)
-            if found is None or self._order.discipline == FIFO:
+            known_group = self._state.groups.get(name)
+            if known_group is None or self._order.discipline == FIFO:
                 return False
-            self._state.enter(found, self._order.default_priority if priority is None else priority)
+            self._state.enter(
+                known_group, self._order.default_priority if priority is None else priority
+            )
             return True
 
     def take(self, now: Time) -> Work | None:
@@ -214,9 +216,9 @@ class Agenda(Queue):
         """
         name = _text("group", group)
         with self._lock:
-            found = self._state.groups.get(name)
-            if found is not None:
-                self._state.end(found)
+            known_group = self._state.groups.get(name)
+            if known_group is not None:
+                self._state.end(known_group)
 
     def waiting(self, most: int = 5) -> Outlook:
         """The groups that would be taken next if nothing more happened, at most so many, and why.
@@ -250,10 +252,10 @@ class Agenda(Queue):
         Work that was in the hands of readers still is; `working` gives it.
         """
         snapshot = opened(snapshot)
-        for name, own in self._settings().items():
-            found = snapshot["settings"][name]
-            if found != own:
-                raise ConfigError(f"snapshot: {name}: found {found!r}, allowed: {own!r}")
+        for name, setting in self._settings().items():
+            value = snapshot["settings"][name]
+            if value != setting:
+                raise ConfigError(f"snapshot: {name}: found {value!r}, allowed: {setting!r}")
         items = snapshot.get("items")
         if not isinstance(items, list) or len(items) != snapshot["kept"]:
             raise ConfigError(
@@ -272,18 +274,18 @@ class Agenda(Queue):
         self._state.now = max(self._state.now, moment(now, "now", MessageError))
 
     def _check_tenant(self, name: str, tenant: str) -> None:
-        found = self._state.groups.get(name) if name else None
-        if found is not None and found.tenant != tenant:
+        group = self._state.groups.get(name) if name else None
+        if group is not None and group.tenant != tenant:
             raise MessageError(
-                f"tenant of group {name!r}: found {tenant!r}, allowed: {found.tenant!r}"
+                f"tenant of group {name!r}: found {tenant!r}, allowed: {group.tenant!r}"
             )
 
     def _next(self, hold: Hold) -> Any:  # noqa: ANN401 - an item
         with self._lock:
-            given = self._state.next_of(self._open(hold))
-        if given is None:
+            item = self._state.next_of(self._open(hold))
+        if item is None:
             raise StopIteration
-        return given.item
+        return item.item
 
     def _settle(self, hold: Hold) -> None:
         with self._lock:

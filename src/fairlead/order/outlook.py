@@ -139,7 +139,7 @@ def compared(a: str, one: Entry, b: str, two: Entry, step: int) -> str:
 
 
 def _aged(entry: Entry, step: int) -> str:
-    entered, each, aged = map(
+    entered, stride, aged = map(
         in_seconds, (entry.entered, step, entry.entered - entry.priority * step)
     )
-    return f"{entered} s - {entry.priority} * {each} s = {aged} s"
+    return f"{entered} s - {entry.priority} * {stride} s = {aged} s"

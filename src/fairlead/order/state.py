@@ -146,10 +146,10 @@ class State:
         return tenant
 
     def _group(self, name: str | int, tenant: str) -> Group:
-        found = self.groups.get(name)
-        if found is None:
-            found = self.groups[name] = Group(name, tenant)
-        return found
+        group = self.groups.get(name)
+        if group is None:
+            group = self.groups[name] = Group(name, tenant)
+        return group
 
     def _drop_if_through(self, group: Group) -> None:
         if not (group.items or group.locked or group.entry.number or group.lasts):
@@ -177,20 +177,20 @@ class State:
         self._line_up(tenant)
 
     def _tenant(self, name: str) -> Tenant:
-        found = self.tenants.get(name)
-        if found is None:
+        tenant = self.tenants.get(name)
+        if tenant is None:
             if len(self.tenants) >= self._sweep_at:
                 self._sweep()
             share = self.unit // self.weights.get(name, 1)
-            found = self.tenants[name] = Tenant(name, self.clock, share)
-        return found
+            tenant = self.tenants[name] = Tenant(name, self.clock, share)
+        return tenant
 
     def _sweep(self) -> None:
         """Forget the tenants of whom nothing is left that a new one would not have."""
         self.tenants = {
-            name: each
-            for name, each in self.tenants.items()
-            if each.groups or each.works or each.tag > self.clock
+            name: tenant
+            for name, tenant in self.tenants.items()
+            if tenant.groups or tenant.works or tenant.tag > self.clock
         }
         self._sweep_at = 2 * len(self.tenants) + FEWEST_SWEPT
 
@@ -204,9 +204,9 @@ class State:
         items: list[Any] = []
 
         def bare(every: Iterable[Item]) -> list[list[int]]:
-            kept = list(every)
-            items.extend(each.item for each in kept)
-            return [[each.arrived, each.number, each.cost] for each in kept]
+            batch = list(every)
+            items.extend(item.item for item in batch)
+            return [[item.arrived, item.number, item.cost] for item in batch]
 
         plain = {
             "now": self.now,
@@ -237,12 +237,12 @@ class State:
         for name, tenant_name, entry, bare, releases, lasts in plain["groups"]:
             group = self.groups[name] = Group(name, tenant_name)
             group.entry = Entry(*entry)
-            group.items = [Item(next(items), *each) for each in bare]
+            group.items = [Item(next(items), *row) for row in bare]
             group.releases, group.lasts = releases, lasts
-        for number, name, entry, turn, bare, given, at in plain["holds"]:
-            group, held = self.groups[name], [Item(next(items), *each) for each in bare]
+        for number, name, entry, turn, bare, count, at in plain["holds"]:
+            group, held = self.groups[name], [Item(next(items), *row) for row in bare]
             group.locked = True
-            self.holds[number] = Hold(number, group, Entry(*entry), turn, held, given, at)
+            self.holds[number] = Hold(number, group, Entry(*entry), turn, held, count, at)
             self._tenant(group.tenant).works += 1
         for group in self.groups.values():
             standing = group.standing(self.step)

@@ -43,7 +43,7 @@ class Places(Generic[M]):
         return self._count
 
     def __iter__(self) -> Iterator[M]:
-        return (each[-1] for each in self._heap if each is each[-1].place)
+        return (place[-1] for place in self._heap if place is place[-1].place)
 
     def put(self, member: M, key: tuple[int, ...]) -> None:
         """Give the member this place, instead of any that it has."""
@@ -54,7 +54,7 @@ class Places(Generic[M]):
         member.place = (*key, member)
         heappush(self._heap, member.place)
         if len(self._heap) > 2 * self._count + SLACK:
-            self._heap = [each for each in self._heap if each is each[-1].place]
+            self._heap = [place for place in self._heap if place is place[-1].place]
             heapify(self._heap)
 
     def remove(self, member: M) -> None:
@@ -116,7 +116,7 @@ class Group(Member):
     @property
     def cost(self) -> int:
         """Of all items that nobody has been given."""
-        return sum([each.cost for each in self.items])
+        return sum([item.cost for item in self.items])
 
 
 class Tenant(Member):
