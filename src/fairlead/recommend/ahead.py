@@ -59,8 +59,8 @@ class Ahead(Alone):
         """Let another process try it."""
         name = str(cluster.to_dict())
         if name not in self._coming:
-            given = (cluster, self.changes, self.target, self.unserved)
-            self._coming[name] = self._others.submit(tried, *given)
+            arguments = (cluster, self.changes, self.target, self.unserved)
+            self._coming[name] = self._others.submit(tried, *arguments)
 
     def __call__(self, cluster: Cluster) -> Outcome:
         """What another process has found."""

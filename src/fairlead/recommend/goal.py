@@ -50,8 +50,8 @@ class Target:
 
     def value(self, waits: Waits) -> float:
         """What it looks at, in seconds."""
-        found: float = getattr(waits, self.measure.removesuffix("_wait"))
-        return found
+        seconds: float = getattr(waits, self.measure.removesuffix("_wait"))
+        return seconds
 
     def met(self, waits: Waits) -> bool:
         """Whether these waits keep it."""
@@ -65,19 +65,19 @@ def target_of(text: str) -> Target:
     >>> target_of("p99_wait < 2s").limit
     2000000
     """
-    found = TARGET.fullmatch(text)
-    if found is None:
+    match = TARGET.fullmatch(text)
+    if match is None:
         raise UserError(
             f"--target: found {text!r}, allowed: MEASURE < NUMBER UNIT, with < or <=, and ms, s, "
             "min or h, such as 'p99_wait < 2s'"
         )
-    measure = found["measure"]
+    measure = match["measure"]
     if measure not in MEASURES:
         raise UserError(
             f"--target: found {measure!r}, allowed: {listed(MEASURES)}{hint(measure, MEASURES)}"
         )
-    limit = int(Decimal(found["limit"]) * UNITS[found["unit"]])
-    return Target(text.strip(), measure, limit, found["sign"] == "<")
+    limit = int(Decimal(match["limit"]) * UNITS[match["unit"]])
+    return Target(text.strip(), measure, limit, match["sign"] == "<")
 
 
 @dataclass(frozen=True)
@@ -89,25 +89,30 @@ class Cost:
     def of(self, cluster: Cluster) -> float:
         """The cost of a cluster: of all its readers."""
         every = cluster.to_dict()[KIND]
-        return float(sum(each[READERS] * self.prices.get(each["name"], 1) for each in every))
+        return float(
+            sum(
+                destination[READERS] * self.prices.get(destination["name"], 1)
+                for destination in every
+            )
+        )
 
 
 def cost_of(texts: Sequence[str], cluster: Cluster) -> Cost:
     """The cost that texts state: 'PRICE of PATTERN'; a reader costs 1 else. Raises UserError."""
-    names = [each["name"] for each in cluster.to_dict().get(KIND, ())]
+    names = [destination["name"] for destination in cluster.to_dict().get(KIND, ())]
     prices: dict[str, Decimal] = {}
     for text in texts:
-        found = COST.fullmatch(text)
-        if found is None:
+        match = COST.fullmatch(text)
+        if match is None:
             raise UserError(
                 f"--cost: found {text!r}, allowed: PRICE of PATTERN, the price of a reader, such "
                 "as '3 of h100-*'"
             )
-        mine = [name for name in names if fnmatchcase(name, found["pattern"])]
+        mine = [name for name in names if fnmatchcase(name, match["pattern"])]
         if not mine:
             raise UserError(
-                f"--cost {text}: found no destination {found['pattern']!r}, allowed: "
-                f"{listed(names)}, or a pattern of some{hint(found['pattern'], names)}"
+                f"--cost {text}: found no destination {match['pattern']!r}, allowed: "
+                f"{listed(names)}, or a pattern of some{hint(match['pattern'], names)}"
             )
-        prices |= dict.fromkeys(mine, Decimal(found["price"]))
+        prices |= dict.fromkeys(mine, Decimal(match["price"]))
     return Cost(prices)

@@ -77,20 +77,20 @@ def recommend(
     with progress("search") as tell:
         now = trial(earlier, space.cluster, asked.changes, target)
         alone = Alone(earlier, asked.changes, target, now.unserved)
-        with trials(alone, min(space.size, asked.budget)) as each:
+        with trials(alone, min(space.size, asked.budget)) as runner:
             search = Search(
                 space,
                 cost,
                 target,
-                each,
+                runner,
                 budget=asked.budget,
                 unserved=now.unserved,
-                ahead=each.ahead,
+                ahead=runner.ahead,
                 tell=tell,
             )
             best = search.run()
         tried = len(search.tried)
-        broken_off = sum(not each.outcome.whole for each in search.tried)
+        broken_off = sum(not result.outcome.whole for result in search.tried)
     with progress("finish what a chart needs"):
         search.finish(best, lambda cluster: trial(earlier, cluster, asked.changes, target))
         if not best.met:  # what a chart needs may have found what the search did not
@@ -100,11 +100,11 @@ def recommend(
         present, before = verified.held("as in the file", space.cluster)
         unserved = before.unserved
         then, outcome = verified.held(RECOMMENDED, best.cluster, unserved=unserved)
-        own = search.tried[0]
+        baseline = search.tried[0]
         notes = _notes(tried, broken_off, len(search.tried) - 1, asked)
-        if best is not own and _worse(then, present, own_met=own.met):
+        if best is not baseline and _worse(then, present, own_met=baseline.met):
             notes.insert(0, _not_better(space.said(best.point), then, present, target))
-            best = own
+            best = baseline
             then, outcome = verified.held(RECOMMENDED, best.cluster, unserved=unserved)
         met = best.met and then.met
         if not met:
@@ -128,7 +128,7 @@ def recommend(
                 0
             ]
         )
-    found = Recommendation(
+    recommendation = Recommendation(
         target=target.text,
         limit=target.limit / MICROS,
         found=best.met,
@@ -148,8 +148,10 @@ def recommend(
         made=made,
         notes=notes,
     )
-    log.info("recommended", extra={"found": found.found, "tried": len(found.tried)})
-    return Found(found, best.cluster)
+    log.info(
+        "recommended", extra={"found": recommendation.found, "tried": len(recommendation.tried)}
+    )
+    return Found(recommendation, best.cluster)
 
 
 def split(ready: Prepared, where: str) -> tuple[Prepared, Prepared]:
@@ -171,17 +173,17 @@ def split(ready: Prepared, where: str) -> tuple[Prepared, Prepared]:
 def _tried(search: Search, space: Space) -> list[Tried]:
     best: float | None = None
     frontier: set[int] = set()
-    whole = [each for each in search.tried if each.outcome.whole]
-    for each in sorted(whole, key=lambda each: (each.cost, each.value)):
-        if best is None or each.value < best:
-            frontier.add(id(each))
-            best = each.value
-    return [_plain(each, space, frontier=id(each) in frontier) for each in search.tried]
+    whole = [result for result in search.tried if result.outcome.whole]
+    for result in sorted(whole, key=lambda each: (each.cost, each.value)):
+        if best is None or result.value < best:
+            frontier.add(id(result))
+            best = result.value
+    return [_plain(result, space, frontier=id(result) in frontier) for result in search.tried]
 
 
 def _plain(each: Try, space: Space, *, frontier: bool) -> Tried:
-    said = space.said(each.point)
-    return Tried(said, each.cost, each.value, each.met, round(each.outcome.seen, 4), frontier)
+    settings = space.said(each.point)
+    return Tried(settings, each.cost, each.value, each.met, round(each.outcome.seen, 4), frontier)
 
 
 def _worse(then: Held, now: Held, *, own_met: bool) -> bool:
@@ -211,18 +213,18 @@ def _notes(tried: int, broken_off: int, points: int, asked: Asked) -> list[str]:
 
     `points`: how many were tried, for a chart too.
     """
-    found = []
+    notes = []
     if asked.space.size > asked.budget:
-        found.append(
+        notes.append(
             f"{points:,} of {asked.space.size:,} points were tried: there may be better ones; a "
             "larger --budget tries more"
         )
-    found += idle_values(asked.space)
+    notes += idle_values(asked.space)
     if asked.target.part is None:
-        found.append("of a mean, the tenths and samples look at the median instead")
+        notes.append("of a mean, the tenths and samples look at the median instead")
     if broken_off:
-        found.append(
+        notes.append(
             f"of {tried:,} clusters {broken_off:,} were broken off when it was clear that they "
             "miss the target"
         )
-    return found
+    return notes

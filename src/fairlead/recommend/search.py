@@ -116,9 +116,9 @@ class Search:
             return self._known[name]
         if self.spent():
             return None
-        found = self._known[name] = self._judged(point, cluster, self.trial(cluster))
+        result = self._known[name] = self._judged(point, cluster, self.trial(cluster))
         self.tell(len(self._known), min(self.space.size, self.budget) + 1)
-        return found
+        return result
 
     def _in_turn(self, points: Iterable[Point]) -> Iterator[Point]:
         """The points, the next ones told ahead before each."""
@@ -150,11 +150,11 @@ class Search:
         that is not broken off.
         """
         by_cost: dict[float, Try] = {}
-        for each in sorted(self.tried, key=lambda each: each.rank):
-            by_cost.setdefault(each.cost, each)
+        for result in sorted(self.tried, key=lambda each: each.rank):
+            by_cost.setdefault(result.cost, result)
         costs = sorted(by_cost)
         spread = [by_cost[costs[len(costs) * k // CHARTED]] for k in range(CHARTED)]
-        points = [self.space.present, best.point, *(each.point for each in spread)]
+        points = [self.space.present, best.point, *(result.point for result in spread)]
         near = list(self._neighbours(best.point))[:CHARTED]
         for point in dict.fromkeys([*points, *near]):
             cluster = self.space.cluster_at(point)
@@ -175,8 +175,8 @@ class Search:
             cost = cost_of[point]
             if cheapest is not None and cost > cheapest:
                 return
-            found = self.look_at(point)
-            if found is not None and found.met and cheapest is None:
+            result = self.look_at(point)
+            if result is not None and result.met and cheapest is None:
                 cheapest = cost
 
     def _by_lot(self) -> None:
@@ -193,16 +193,16 @@ class Search:
     def _step_by_step(self) -> None:
         done: set[Point] = set()
         while not self.spent():
-            left = [each for each in self.tried if each.point not in done]
+            left = [result for result in self.tried if result.point not in done]
             if not left:
                 return
             here = min(left, key=lambda each: each.rank)
             done.add(here.point)
             for point in self._in_turn(self._neighbours(here.point)):
-                found = self.look_at(point)
+                result = self.look_at(point)
                 if self.spent():
                     return
-                if found is not None and found.rank < here.rank:
+                if result is not None and result.rank < here.rank:
                     break
 
     def _neighbours(self, point: Point) -> Iterator[Point]:

@@ -86,9 +86,9 @@ class Space:
             (v for knob, v in zip(self.knobs, point, strict=True) if knob.attribute == POLICY), None
         )
         for knob, value in zip(self.knobs, point, strict=True):
-            for each in plain[KIND]:
-                if value is not None and each["name"] in knob.names:
-                    each[knob.attribute] = value
+            for destination in plain[KIND]:
+                if value is not None and destination["name"] in knob.names:
+                    destination[knob.attribute] = value
         if chosen is not None:
             _under(plain, str(chosen))
         try:
@@ -109,7 +109,9 @@ class Space:
         if knob.attribute == POLICY:
             return bool(plain[POLICY] == value)
         return all(
-            each.get(knob.attribute) == value for each in plain[KIND] if each["name"] in knob.names
+            destination.get(knob.attribute) == value
+            for destination in plain[KIND]
+            if destination["name"] in knob.names
         )
 
     def said(self, point: Point) -> list[str]:
@@ -122,13 +124,13 @@ def _under(plain: dict[str, Any], policy: str) -> None:
     name = "nanomsg" if policy == LIMITED else policy.removesuffix(BY_STRENGTH)
     plain[POLICY] = name
     plain.pop("options", None)
-    for each in plain[KIND]:
+    for destination in plain[KIND]:
         if policy == LIMITED:
-            each[CAPACITY] = each[READERS]
+            destination[CAPACITY] = destination[READERS]
         elif policy.endswith(BY_STRENGTH):
-            each[WEIGHT] = max(1, round(each[READERS] * each[SPEED] * 1000))
+            destination[WEIGHT] = max(1, round(destination[READERS] * destination[SPEED] * 1000))
         elif policy == "fewest-pending":
-            each.pop(WEIGHT, None)
+            destination.pop(WEIGHT, None)
 
 
 def _known(plain: dict[str, Any]) -> dict[str, Any]:
@@ -136,13 +138,15 @@ def _known(plain: dict[str, Any]) -> dict[str, Any]:
     kinds = POLICIES[plain[POLICY]].kinds if isinstance(plain[POLICY], str) else {}
     if KIND in kinds:
         fields = kinds[KIND].__struct_fields__
-        plain[KIND] = [{k: v for k, v in each.items() if k in fields} for each in plain[KIND]]
+        plain[KIND] = [
+            {k: v for k, v in destination.items() if k in fields} for destination in plain[KIND]
+        ]
     return plain
 
 
 def space_of(cluster: Cluster, vary: Sequence[str]) -> Space:
     """What may vary of a cluster, as texts say it. Raises UserError."""
-    destinations = [each["name"] for each in cluster.to_dict().get(KIND, ())]
+    destinations = [destination["name"] for destination in cluster.to_dict().get(KIND, ())]
     if not destinations:
         raise UserError(
             f"cluster {cluster.name!r}: found the policy {cluster.policy.name}, allowed for "
@@ -190,16 +194,19 @@ def idle_values(space: Space) -> list[str]:
     varied = {(knob.attribute, name) for knob in space.knobs for name in knob.names}
     if any(knob.attribute == POLICY for knob in space.knobs):
         return []
-    most = {each["name"]: each.get(CAPACITY, 0) for each in space.cluster.to_dict()[KIND]}
-    found = []
-    for knob in (each for each in space.knobs if each.attribute == READERS):
+    most = {
+        destination["name"]: destination.get(CAPACITY, 0)
+        for destination in space.cluster.to_dict()[KIND]
+    }
+    notes = []
+    for knob in (knob for knob in space.knobs if knob.attribute == READERS):
         idle = {most[name] for name in knob.names if (CAPACITY, name) not in varied} - {0}
         if idle and any(int(str(value)) > max(idle) for value in knob.values):
-            found.append(
+            notes.append(
                 f"{knob.label} above {max(idle)} change nothing: capacity is {max(idle)}; vary "
                 "that, too"
             )
-    return found
+    return notes
 
 
 def _knobs(text: str, cluster: Cluster, destinations: Sequence[str]) -> Iterator[Knob]:
@@ -207,10 +214,10 @@ def _knobs(text: str, cluster: Cluster, destinations: Sequence[str]) -> Iterator
     if policy is not None:
         yield Knob(text, POLICY, frozenset(), _policies(text, policy["values"]))
         return
-    found = WRITTEN.fullmatch(text)
-    if found is None:
+    match = WRITTEN.fullmatch(text)
+    if match is None:
         raise UserError(f"--vary: found {text!r}, allowed: such as {EXAMPLE}")
-    attribute, pattern = found["attribute"], found["pattern"]
+    attribute, pattern = match["attribute"], match["pattern"]
     names = [name for name in destinations if fnmatchcase(name, pattern)]
     if not names:
         close = hint(pattern, destinations)
@@ -223,8 +230,8 @@ def _knobs(text: str, cluster: Cluster, destinations: Sequence[str]) -> Iterator
         raise UserError(
             f"--vary {text}: found {attribute!r}, allowed: {listed(known)}{hint(attribute, known)}"
         )
-    values = _values(text, attribute, found["values"], cluster, names)
-    if found["each"]:
+    values = _values(text, attribute, match["values"], cluster, names)
+    if match["each"]:
         for name in names:
             yield Knob(name, attribute, frozenset([name]), values)
     else:
@@ -244,14 +251,14 @@ def _attributes() -> list[str]:
 def _policies(text: str, values: str | None) -> tuple[object, ...]:
     if values is None:
         return POLICIES_TRIED
-    found = tuple(each.strip() for each in values.split(","))
-    for each in found:
-        if each not in POLICIES_TRIED:
+    policies = tuple(part.strip() for part in values.split(","))
+    for policy in policies:
+        if policy not in POLICIES_TRIED:
             raise UserError(
-                f"--vary {text}: found {each!r}, allowed: {', '.join(POLICIES_TRIED)}"
-                f"{hint(each, POLICIES_TRIED)}"
+                f"--vary {text}: found {policy!r}, allowed: {', '.join(POLICIES_TRIED)}"
+                f"{hint(policy, POLICIES_TRIED)}"
             )
-    return found
+    return policies
 
 
 def _values(
@@ -259,7 +266,11 @@ def _values(
 ) -> tuple[object, ...]:
     if values is None:
         if attribute == READERS:
-            most = max(each[READERS] for each in cluster.to_dict()[KIND] if each["name"] in names)
+            most = max(
+                destination[READERS]
+                for destination in cluster.to_dict()[KIND]
+                if destination["name"] in names
+            )
             return tuple(range(1, 2 * most + 1))
         if attribute not in USUAL:
             raise UserError(f"--vary {text}: found no values, allowed: such as 1..8 or 1,2,4")
@@ -273,7 +284,7 @@ def _values(
                 f"{MOST_VALUES:,} values, the least first"
             )
         return tuple(range(first, last + 1, step))
-    return tuple(_number(text, each) for each in values.split(","))
+    return tuple(_number(text, value) for value in values.split(","))
 
 
 def _number(text: str, word: str) -> object:

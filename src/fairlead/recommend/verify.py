@@ -52,11 +52,11 @@ class Verified:
         """
         traffic = self.ready if ready is None else ready
         gone = {change.target for change in more}
-        kept = [each for each in self.changes if _name(each.target) not in gone]
-        outcome = trial(traffic, cluster, [*more, *kept], self.target)
+        rest = [change for change in self.changes if _name(change.target) not in gone]
+        outcome = trial(traffic, cluster, [*more, *rest], self.target)
         waits = outcome.waits
         met = self.target.met(waits) and (unserved is None or outcome.unserved <= unserved)
-        found = Held(
+        result = Held(
             name=name,
             cost=self.cost.of(cluster),
             value=self.target.value(waits),
@@ -67,7 +67,7 @@ class Verified:
             unserved=outcome.unserved,
             met=met,
         )
-        return found, outcome
+        return result, outcome
 
     def certainty(self, outcome: Outcome) -> tuple[float, int]:
         """Of samples of the held-out time the part that meets the target, and of its tenths.
@@ -82,14 +82,14 @@ class Verified:
         every = np.bincount(tenth, minlength=TENTHS)
         late = np.bincount(tenth[outcome.late], minlength=TENTHS)
         part = 0.5 if self.target.part is None else self.target.part
-        kept = [late[k] <= (1 - part) * every[k] for k in range(TENTHS)]
+        passes = [late[k] <= (1 - part) * every[k] for k in range(TENTHS)]
         random = Random(SEED)  # noqa: S311 - it only has to be the same each time
         fine = 0
         for _ in range(SAMPLES):
             drawn = [random.randrange(TENTHS) for _ in range(TENTHS)]
             messages, passed = sum(every[k] for k in drawn), sum(late[k] for k in drawn)
             fine += bool(passed <= (1 - part) * messages)
-        return fine / SAMPLES, int(sum(kept))
+        return fine / SAMPLES, int(sum(passes))
 
 
 def without_one(space: Space, point: Point) -> Iterator[tuple[str, Cluster]]:
@@ -107,7 +107,7 @@ def _name(target: str) -> str:
 
 def one_down(cluster: Cluster) -> Iterator[tuple[str, Change]]:
     """Each destination away from the beginning."""
-    names = [each["name"] for each in cluster.to_dict()[KIND]]
+    names = [destination["name"] for destination in cluster.to_dict()[KIND]]
     for name in names if len(names) > 1 else ():
         yield f"{name} is away", Change(name, "present", False, BEGINNING)
 
@@ -128,12 +128,12 @@ def more_traffic(ready: Prepared, percent: int) -> Prepared:
     rows = np.concatenate([np.arange(len(times)), again])
     when = np.concatenate([times, later])
     order = np.argsort(when, kind="stable")
-    found = part(ready, rows[order])
+    traffic = part(ready, rows[order])
     copied = (rows != np.arange(len(rows)))[order]
-    messages = type(found.messages)(
-        found.messages.table, found.messages.ids, when[order], found.messages.services
+    messages = type(traffic.messages)(
+        traffic.messages.table, traffic.messages.ids, when[order], traffic.messages.services
     )
-    return Prepared(messages, _renamed(found.read, copied), found.dated)
+    return Prepared(messages, _renamed(traffic.read, copied), traffic.dated)
 
 
 def _renamed(read: pa.Table, copied: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Table:
