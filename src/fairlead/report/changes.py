@@ -20,17 +20,17 @@ def numbers(phases: Sequence[Phase]) -> list[int]:
 
 def titles(phases: Sequence[Phase]) -> list[str]:
     """What each time between two steps is called."""
-    found = []
+    headings = []
     step = 0
     for k, phase in zip(numbers(phases), phases, strict=True):
         step = step + 1 if phase.follows else 0
         if phase.since is None:
-            found.append("from the beginning")
+            headings.append("from the beginning")
         elif phase.follows:
-            found.append(f"follow-up step {step} after change {k}, since {moment(phase.since)}")
+            headings.append(f"follow-up step {step} after change {k}, since {moment(phase.since)}")
         else:
-            found.append(f"after change {k}, since {moment(phase.since)}")
-    return found
+            headings.append(f"after change {k}, since {moment(phase.since)}")
+    return headings
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ def streams(found: Streams) -> Figure | str:
     if found.number < 2:
         return f"{ABOUT} All messages are one stream." if found.number else ABOUT
     rows = [
-        Bar(f"{k}. {visible(each.name, 40) or NAMELESS}", each.messages, f"{each.messages:,}")
-        for k, each in enumerate(found.busiest, 1)
+        Bar(f"{k}. {visible(stream.name, 40) or NAMELESS}", stream.messages, f"{stream.messages:,}")
+        for k, stream in enumerate(found.busiest, 1)
     ]
     shown = f"The {len(rows)} busiest of {found.number:,}" if len(rows) < found.number else "All"
     return Figure(
@@ -47,13 +47,17 @@ def policies(found: Policies) -> list[tuple[InWords, int, PageTable]]:
 def _destinations(words: InWords, number: int) -> PageTable:
     rows = [
         [
-            visible(each.name if each.subject is None else f"{each.name}@{each.subject}"),
-            visible(each.address),
-            each.condition,
-            "" if each.weight is None else f"{each.weight:,}",
-            "" if each.share is None else percent(each.share),
+            visible(
+                destination.name
+                if destination.subject is None
+                else f"{destination.name}@{destination.subject}"
+            ),
+            visible(destination.address),
+            destination.condition,
+            "" if destination.weight is None else f"{destination.weight:,}",
+            "" if destination.share is None else percent(destination.share),
         ]
-        for each in words.destinations
+        for destination in words.destinations
     ]
     columns = ["destination", "address", "condition", "weight", "share"]
     return table(columns, rows, texts=3, total=number, left_in="manifest.json")

@@ -33,24 +33,24 @@ class Deviation:
 
 def largest(phases: Iterable[Phase]) -> Deviation | None:
     """The largest deviation; None where each is less than a message: nothing is left to share."""
-    found = [each for phase in phases if (each := _largest(phase)) is not None]
-    return max(found, key=lambda each: abs(each.points), default=None)
+    deviations = [deviation for phase in phases if (deviation := _largest(phase)) is not None]
+    return max(deviations, key=lambda each: abs(each.points), default=None)
 
 
 def _largest(phase: Phase) -> Deviation | None:
     routed: dict[str, int] = {}
     for share in phase.shares:
         routed[share.cluster] = routed.get(share.cluster, 0) + share.messages
-    most, found = 0.0, None
+    most, outlier = 0.0, None
     for share in phase.shares:
         if share.expected is not None:
             points = abs(share.share - share.expected)
             if points > most and points * routed[share.cluster] >= A_MESSAGE:
-                most, found = points, share
-    if found is None or found.expected is None:
+                most, outlier = points, share
+    if outlier is None or outlier.expected is None:
         return None
-    more = found.messages - found.expected * routed[found.cluster]
-    return Deviation(phase, found, found.expected, more)
+    more = outlier.messages - outlier.expected * routed[outlier.cluster]
+    return Deviation(phase, outlier, outlier.expected, more)
 
 
 def weighed(phases: Iterable[Phase]) -> bool:
@@ -68,16 +68,16 @@ def text(phases: list[Phase], names: Names) -> str:
             "Shares are not compared with weights here: weights decide nothing, or messages "
             "follow their groups."
         )
-    found = largest(some)
-    if found is None:
+    deviation = largest(some)
+    if deviation is None:
         return "Every share is what the weights say, to within one message."
-    share = found.share
-    points = abs(found.points)
+    share = deviation.share
+    points = abs(deviation.points)
     by = "less than 0.01" if points < SMALLEST_POINTS else f"{points * 100:.2f}"
-    more = "more" if found.points > 0 else "less"
+    more = "more" if deviation.points > 0 else "less"
     name = names(share.cluster, share.subject, share.destination)
     return (
         f"{name} got {percent(share.share)} where its weight says "
-        f"{percent(found.expected)}: {by} points {more}, "
-        f"{plural(round(abs(found.messages)), 'message')}."
+        f"{percent(deviation.expected)}: {by} points {more}, "
+        f"{plural(round(abs(deviation.messages)), 'message')}."
     )

@@ -50,11 +50,11 @@ def _through(run: Summary) -> str:
 
 def _when(run: Summary) -> str:
     """Where the largest deviation is, if it could be in several places."""
-    found = deviation.largest(run.phases)
-    if found is None or len(run.phases) == 1:
-        return "The largest deviation: " if found else ""
+    largest = deviation.largest(run.phases)
+    if largest is None or len(run.phases) == 1:
+        return "The largest deviation: " if largest else ""
     called = zip(titles(run.phases), run.phases, strict=True)
-    title = next(title for title, phase in called if phase is found.phase)
+    title = next(title for title, phase in called if phase is largest.phase)
     return f"The largest deviation: {title}, "
 
 

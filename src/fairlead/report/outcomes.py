@@ -26,14 +26,14 @@ class Outcomes:
 
 def outcomes(run: Summary) -> Outcomes:
     """Of a dispatch."""
-    each = ", ".join(f"{n:,} {outcome}" for outcome, n in run.outcomes.items()) or "none"
+    counts = ", ".join(f"{n:,} {outcome}" for outcome, n in run.outcomes.items()) or "none"
     text = (
         f"{plural(run.read, 'message')} in = {run.decided:,} decided + {run.rejected:,} rejected. "
     )
     if run.several_each:
-        text += f"{run.rows:,} rows of decisions, one for each destination of a message: {each}."
+        text += f"{run.rows:,} rows of decisions, one for each destination of a message: {counts}."
     else:
-        text += f"Decided: {each}."
+        text += f"Decided: {counts}."
     return Outcomes(text, [*over_time.outcomes(run), *rejects(run.rejections)])
 
 

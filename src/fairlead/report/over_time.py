@@ -40,28 +40,28 @@ def counted(run: Summary) -> str:
 def destinations(run: Summary, names: Names) -> list[Figure]:
     """Who got how much when; nothing where nobody got anything."""
     return [
-        _chart(run, each, layers, title, parts=False)
-        for each, title in _seen(run)
-        if (layers := _by_destination(each, names))
+        _chart(run, period, layers, title, parts=False)
+        for period, title in _seen(run)
+        if (layers := _by_destination(period, names))
     ]
 
 
 def levels(run: Summary, names: Names) -> list[Figure]:
     """What each priority got, cluster by cluster; nothing where there is one only."""
     whole = run.for_report.over_time
-    clusters = dict.fromkeys(each.cluster or "" for each in whole.levels) if whole else ()
+    clusters = dict.fromkeys(level.cluster or "" for level in whole.levels) if whole else ()
     return [
-        _chart(run, each, layers, f"{_of(cluster, names)}{title}", parts=True)
+        _chart(run, period, layers, f"{_of(cluster, names)}{title}", parts=True)
         for cluster in clusters
-        for each, title in _seen(run)
-        if (layers := _by_level(each, cluster))
+        for period, title in _seen(run)
+        if (layers := _by_level(period, cluster))
     ]
 
 
 def _seen(run: Summary) -> list[tuple[OverTime, str]]:
     facts = run.for_report
     both = (facts.over_time, "All the time"), (facts.around_changes, "Around the changes")
-    return [(each, title) for each, title in both if each is not None]
+    return [(period, title) for period, title in both if period is not None]
 
 
 def _of(cluster: str, names: Names) -> str:
@@ -77,36 +77,41 @@ def outcomes(run: Summary) -> list[Figure]:
 
 
 def _by_destination(seen: OverTime, names: Names) -> list[Layer]:
-    found = []
-    for k, each in enumerate(seen.destinations):
-        if each.cluster is None or each.name is None:
-            found.append(Layer("all others", OTHERS, each.counts))
+    layers = []
+    for k, destination in enumerate(seen.destinations):
+        if destination.cluster is None or destination.name is None:
+            layers.append(Layer("all others", OTHERS, destination.counts))
         else:
-            found.append(
-                Layer(names(each.cluster, each.subject, each.name), PALETTE[k], each.counts)
+            layers.append(
+                Layer(
+                    names(destination.cluster, destination.subject, destination.name),
+                    PALETTE[k],
+                    destination.counts,
+                )
             )
-    return found
+    return layers
 
 
 def _by_level(seen: OverTime, cluster: str) -> list[Layer]:
-    own = [each for each in seen.levels if each.cluster == cluster]
-    first, rest = own[:MAX_LEVELS], own[MAX_LEVELS:]
-    found = [
-        Layer(f"priority {each.name}", PALETTE[k], each.counts) for k, each in enumerate(first)
+    priorities = [level for level in seen.levels if level.cluster == cluster]
+    first, rest = priorities[:MAX_LEVELS], priorities[MAX_LEVELS:]
+    layers = [
+        Layer(f"priority {priority.name}", PALETTE[k], priority.counts)
+        for k, priority in enumerate(first)
     ]
     if rest:
-        found.append(Layer("all other priorities", OTHERS, _sum(rest)))
-    return found
+        layers.append(Layer("all other priorities", OTHERS, _sum(rest)))
+    return layers
 
 
 def _sum(series: Sequence[Series]) -> list[int]:
-    return [sum(counts) for counts in zip(*(each.counts for each in series), strict=True)]
+    return [sum(counts) for counts in zip(*(level.counts for level in series), strict=True)]
 
 
 def _by_outcome(seen: OverTime) -> list[Layer]:
     return [
-        Layer(str(each.name), OUTCOMES.get(str(each.name), OTHERS), each.counts)
-        for each in sorted(seen.outcomes, key=lambda each: each.name != ROUTED)
+        Layer(str(outcome.name), OUTCOMES.get(str(outcome.name), OTHERS), outcome.counts)
+        for outcome in sorted(seen.outcomes, key=lambda each: each.name != ROUTED)
     ]
 
 
@@ -121,15 +126,15 @@ def _chart(run: Summary, seen: OverTime, layers: list[Layer], title: str, *, par
         ["from", *(layer.name for layer in layers)],
         [[time, *(f"{layer.counts[k]:,}" for layer in layers)] for k, time in enumerate(times)],
     )
-    own = [mark for mark in marks if not mark.follows]
-    signs = [CHANGE] if own else []
-    signs += [("dot", "a follow-up step")] if len(own) < len(marks) else []
+    change_marks = [mark for mark in marks if not mark.follows]
+    signs = [CHANGE] if change_marks else []
+    signs += [("dot", "a follow-up step")] if len(change_marks) < len(marks) else []
     return Figure(
         title,
         about,
         stacked(layers, axis, marks, what, parts=parts),
         f"{title}: {about}, from {times[0]} on, as stacked bars of "
-        f"{len(layers)} series, with {plural(len(own), 'change')} marked.",
+        f"{len(layers)} series, with {plural(len(change_marks), 'change')} marked.",
         layers,
         listing,
         signs,
@@ -145,7 +150,7 @@ def _axis(seen: OverTime) -> Axis:
 
 
 def _bins(seen: OverTime) -> int:
-    return max(len(each.counts) for each in seen.outcomes)
+    return max(len(outcome.counts) for outcome in seen.outcomes)
 
 
 def place(micros: int, *, dates: bool) -> float:
@@ -163,10 +168,10 @@ def _marks(run: Summary, seen: OverTime, *, dates: bool) -> list[Mark]:
         for k, phase in zip(changes.numbers(run.phases), run.phases, strict=True)
         if phase.since is not None and seen.start <= phase.since < end
     ]
-    own = [(k, time) for k, time, follows in inside if not follows]
-    called = labels(own, (end - seen.start) // MAX_LABELS)
+    change_times = [(k, time) for k, time, follows in inside if not follows]
+    called = labels(change_times, (end - seen.start) // MAX_LABELS)
     drawn: dict[int, Mark] = {}
-    for k, time in own:
+    for k, time in change_times:
         text = visible(f"{k}: {words.get(time, moment(time))}")
         mark = Mark(place(time, dates=dates), called.get(k, ""), text)
         drawn.setdefault((time - seen.start) // seen.width, mark)
@@ -187,4 +192,7 @@ def labels(changes: Sequence[tuple[int, int]], room: int) -> dict[int, str]:
         else:
             together.append([k])
             begins = time
-    return {each[0]: "-".join(map(str, dict.fromkeys((each[0], each[-1])))) for each in together}
+    return {
+        numbers[0]: "-".join(map(str, dict.fromkeys((numbers[0], numbers[-1]))))
+        for numbers in together
+    }

@@ -38,9 +38,9 @@ def shares(run: Summary, names: Names) -> Shares:
     """Of a dispatch."""
     called = zip(titles(run.phases), run.phases, strict=True)
     busy = [(title, phase) for title, phase in called if phase.messages]
-    some = [each for each in busy if each[1].routed]
+    some = [pair for pair in busy if pair[1].routed]
     most = sorted(some, key=lambda each: -each[1].messages)[:MAX_PHASES]
-    chosen = [each for each in some if each in most]
+    chosen = [pair for pair in some if pair in most]
     cards = [_card(title, phase, names) for title, phase in chosen]
     weighed = deviation.weighed(phase for _, phase in chosen)
     return Shares(

@@ -212,7 +212,7 @@ def bars(rows: Sequence[Bar], colour: str = BAR) -> Spec:
     filled = base.mark_bar(color=colour, height=alt.RelativeBandSize(0.62), aria=False).encode(
         x=alt.X("v:Q", axis=None, scale=across)
     )
-    said = base.mark_text(align="left", dx=6, color=TEXT, fontSize=12, aria=False).encode(
+    labels = base.mark_text(align="left", dx=6, color=TEXT, fontSize=12, aria=False).encode(
         x=alt.X("f:Q", scale=across), text="l:N"
     )
     ticks = (
@@ -220,7 +220,7 @@ def bars(rows: Sequence[Bar], colour: str = BAR) -> Spec:
         .mark_tick(color=TEXT, thickness=2, height=ROW * 0.8, aria=False)
         .encode(x=alt.X("m:Q", scale=across))
     )
-    return finished(ROW * len(rows), filled, ticks, said)
+    return finished(ROW * len(rows), filled, ticks, labels)
 
 
 def finished(height: int, *layers: alt.Chart) -> Spec:

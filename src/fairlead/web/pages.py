@@ -23,22 +23,22 @@ def rendered(room: str, template: str, **shown: object) -> str:
 @cache
 def _environment(room: str) -> Environment:
     """The room's own templates, and those that all share; a text is never markup in them."""
-    found = Environment(
+    environment = Environment(
         loader=ChoiceLoader([PackageLoader(room), PackageLoader("fairlead.web")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
-    found.filters |= {
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    environment.filters |= {
         "moment": moment,
         "number": "{:,}".format,
         "percent": percent,
         "plural": plural,
         "visible": visible,
     }
-    return found
+    return environment
 
 
 def _allowed(program: str) -> str:

@@ -35,11 +35,11 @@ def table(
     `total`: how many rows there would be, if `rows` are only the first. `left_in`: where the
     others stand.
     """
-    kept = [k for k in range(len(columns)) if any(row[k] for row in rows)]
+    indices = [k for k in range(len(columns)) if any(row[k] for row in rows)]
     left = max(total, len(rows)) - len(rows[:MAX_ROWS])
     return PageTable(
-        [(columns[k], "text" if k < texts else "n") for k in kept],
-        [[row[k] for k in kept] for row in rows[:MAX_ROWS]],
+        [(columns[k], "text" if k < texts else "n") for k in indices],
+        [[row[k] for k in indices] for row in rows[:MAX_ROWS]],
         f"… {left:,} more in {left_in}" if left else "",
     )
 

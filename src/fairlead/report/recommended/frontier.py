@@ -17,22 +17,22 @@ def frontier(found: Recommendation) -> Figure | None:
     """Cost against the target's measure, of what was tried to the end; None: too few of them."""
     import altair as alt
 
-    whole = [each for each in found.tried if each.seen >= 1]
+    whole = [trial for trial in found.tried if trial.seen >= 1]
     if len(whole) < 2:
         return None
-    axis = wait_axis([found.limit, *(each.value for each in whole)])
+    axis = wait_axis([found.limit, *(trial.value for trial in whole)])
     chosen = min(whole, key=lambda each: (each.said != found.said, each.cost))
     rows = [
         {
-            "x": each.cost,
-            "y": axis.place(each.value),
-            "met": MET if each.met else MISSED,
-            "on": each.frontier,
-            "said": ", ".join(map(visible, each.said)) or NOW,
-            "wait": length(each.value),
-            "label": found.then.name if each is chosen else NOW if not each.said else "",
+            "x": trial.cost,
+            "y": axis.place(trial.value),
+            "met": MET if trial.met else MISSED,
+            "on": trial.frontier,
+            "said": ", ".join(map(visible, trial.said)) or NOW,
+            "wait": length(trial.value),
+            "label": found.then.name if trial is chosen else NOW if not trial.said else "",
         }
-        for each in whole
+        for trial in whole
     ]
     colours = alt.Scale(domain=[MET, MISSED], range=[PALETTE[2], OTHERS])
     base = alt.Chart(alt.InlineData(values=rows)).encode(
@@ -62,12 +62,12 @@ def frontier(found: Recommendation) -> Figure | None:
         .encode(y=alt.Y("y:Q", scale=axis.scale), tooltip=alt.Tooltip("t:N", title="target"))
     )
     labelled = names.encode(text="label:N")
-    on = [each for each in whole if each.frontier]
+    on = [trial for trial in whole if trial.frontier]
     numbers = table(
         ["cost", "wait", "what is set"],
         [
-            [f"{each.cost:g}", length(each.value), ", ".join(map(visible, each.said)) or NOW]
-            for each in sorted(on, key=lambda each: each.cost)
+            [f"{trial.cost:g}", length(trial.value), ", ".join(map(visible, trial.said)) or NOW]
+            for trial in sorted(on, key=lambda each: each.cost)
         ],
         texts=3,
         left_in="recommendation.json",

@@ -23,7 +23,7 @@ def whole(found: Recommendation) -> str:
         found=found,
         made=found.made,
         head=headline(found),
-        said=[visible(each) for each in found.said],
+        said=[visible(setting) for setting in found.said],
         frontier=frontier(found),
         compared=_held([found.now, found.then], "on the held-out traffic"),
         why=_held([found.then, *found.why], f"{found.then.name}, but"),
@@ -47,9 +47,9 @@ def headline(found: Recommendation) -> Head:
     else:
         title = f"Nothing was found that meets {found.target} on {messages}"
     whose = "The recommended cluster" if found.met else "The nearest cluster"
-    kept = "keeps" if found.then.met else "does not keep"
+    verb = "keeps" if found.then.met else "does not keep"
     lead = (
-        f"{whose} {kept} the target on {found.held_out:,} messages that the search never saw: in "
+        f"{whose} {verb} the target on {found.held_out:,} messages that the search never saw: in "
         f"{found.tenths} of 10 tenths of their time, and in {percent(found.sure)} of samples of "
         "these."
     )
@@ -73,15 +73,15 @@ def headline(found: Recommendation) -> Head:
 def _held(every: Sequence[Held], what: str) -> PageTable:
     rows = [
         [
-            visible(each.name),
-            f"{each.cost:g}",
-            "met" if each.met else "missed",
-            length(each.p50),
-            length(each.p99),
-            length(each.max),
-            f"{each.unserved:,}" if each.unserved else "",
+            visible(cluster.name),
+            f"{cluster.cost:g}",
+            "met" if cluster.met else "missed",
+            length(cluster.p50),
+            length(cluster.p99),
+            length(cluster.max),
+            f"{cluster.unserved:,}" if cluster.unserved else "",
         ]
-        for each in every
+        for cluster in every
     ]
     return table([what, *COLUMNS], rows, left_in=LEFT_IN)
 
@@ -90,13 +90,13 @@ def _tried(found: Recommendation) -> PageTable:
     best = sorted(found.tried, key=lambda each: (not each.met, each.cost, each.value))
     rows = [
         [
-            ", ".join(map(visible, each.said)) or "as in the file",
-            f"{each.cost:g}",
-            length(each.value),
-            "met" if each.met else "missed",
-            "" if each.seen >= 1 else f"after {each.seen:.0%}",
+            ", ".join(map(visible, trial.said)) or "as in the file",
+            f"{trial.cost:g}",
+            length(trial.value),
+            "met" if trial.met else "missed",
+            "" if trial.seen >= 1 else f"after {trial.seen:.0%}",
         ]
-        for each in best
+        for trial in best
     ]
     columns = ["what is set", "cost", found.target.split()[0], "target", "broken off"]
     return table(columns, rows, left_in=LEFT_IN)

@@ -37,12 +37,12 @@ class Course(NamedTuple):
 
 def waits(shown: Shown) -> list[Figure]:
     """A chart of p99 and one of p50; none where nobody was started."""
-    found = [(each, each.scenario.waits_over_time) for each in shown.drawn]
-    of = [(each, own) for each, own in found if own is not None and any(own.messages)]
+    pairs = [(entry, entry.scenario.waits_over_time) for entry in shown.drawn]
+    of = [(entry, bins) for entry, bins in pairs if bins is not None and any(bins.messages)]
     if not of:
         return []
-    late = [Course(each, own.start, own.width, own.p99) for each, own in of]
-    half = [Course(each, own.start, own.width, own.p50) for each, own in of]
+    late = [Course(entry, bins.start, bins.width, bins.p99) for entry, bins in of]
+    half = [Course(entry, bins.start, bins.width, bins.p50) for entry, bins in of]
     return [
         _waits(shown, late, "One message in a hundred", "p99"),
         _waits(shown, half, "Half of the messages", "p50"),
@@ -50,10 +50,10 @@ def waits(shown: Shown) -> list[Figure]:
 
 
 def _waits(shown: Shown, courses: Sequence[Course], title: str, name: str) -> Figure:
-    axis = wait_axis([value for each in courses for value in each.values if value is not None])
+    axis = wait_axis([value for course in courses for value in course.values if value is not None])
     placed = [
-        each._replace(values=[None if v is None else axis.place(v) for v in each.values])
-        for each in courses
+        course._replace(values=[None if v is None else axis.place(v) for v in course.values])
+        for course in courses
     ]
     up = Up(f"{name} wait", axis.words("datum.n", ",.3~r"), axis.axis, axis.scale)
     about = (
@@ -68,16 +68,16 @@ def use(shown: Shown) -> list[Figure]:
     """A chart of how much of their time all readers worked."""
     import altair as alt
 
-    found = [(each, each.scenario.use) for each in shown.drawn]
+    pairs = [(entry, entry.scenario.use) for entry in shown.drawn]
     courses = [
-        Course(each, own.start, own.width, own.utilisation)
-        for each, own in found
-        if own is not None and any(own.utilisation)
+        Course(entry, bins.start, bins.width, bins.utilisation)
+        for entry, bins in pairs
+        if bins is not None and any(bins.utilisation)
     ]
     if not courses:
         return []
     axis = alt.Axis(title=None, format=".0%", tickCount=4)
-    top = max(1.0, *(each.most or 0.0 for each in courses))
+    top = max(1.0, *(course.most or 0.0 for course in courses))
     up = Up("utilisation", "format(datum.n, '.1%')", axis, alt.Scale(domain=[0, top]))
     about = f"All readers together, in each {_width(courses)}"
     most = _most(courses, _percent)
@@ -89,14 +89,14 @@ def _percent(part: float) -> str:
 
 
 def _width(courses: Sequence[Course]) -> str:
-    return every(max(each.width for each in courses))
+    return every(max(course.width for course in courses))
 
 
 def _most(courses: Sequence[Course], told: Callable[[float], str]) -> str:
     return "; ".join(
-        f"{each.drawn.quoted} {told(each.most)} at most"
-        for each in courses
-        if each.most is not None
+        f"{course.drawn.quoted} {told(course.most)} at most"
+        for course in courses
+        if course.most is not None
     )
 
 
@@ -109,13 +109,13 @@ def _figure(
     most: str,
     listing: PageTable,
 ) -> Figure:
-    first, last = min(each.start for each in courses), max(each.end for each in courses)
+    first, last = min(course.start for course in courses), max(course.end for course in courses)
     dates = date(first) is not None and date(last) is not None
-    width = max(each.width for each in courses)
+    width = max(course.width for course in courses)
     marks = marks_of(happened(shown.drawn), first, last, width, dates=dates)
     series = [
-        Line(each.drawn.name, points(each.start, each.width, each.values, dates=dates))
-        for each in courses
+        Line(course.drawn.name, points(course.start, course.width, course.values, dates=dates))
+        for course in courses
     ]
     return Figure(
         title,
@@ -130,14 +130,17 @@ def _figure(
 
 def _table(courses: Sequence[Course], told: Callable[[float], str]) -> PageTable:
     by_time = [
-        {each.start + k * each.width: value for k, value in enumerate(each.values)}
-        for each in courses
+        {course.start + k * course.width: value for k, value in enumerate(course.values)}
+        for course in courses
     ]
-    times = sorted({at for own in by_time for at, value in own.items() if value is not None})
+    times = sorted({at for column in by_time for at, value in column.items() if value is not None})
     rows = []
     for at in times[:MAX_ROWS]:
-        values = [own.get(at) for own in by_time]
+        values = [column.get(at) for column in by_time]
         rows.append([moment(at), *(NOTHING if v is None else told(v) for v in values)])
     return table(
-        ["from", *(each.drawn.name for each in courses)], rows, total=len(times), left_in=LEFT_IN
+        ["from", *(course.drawn.name for course in courses)],
+        rows,
+        total=len(times),
+        left_in=LEFT_IN,
     )

@@ -44,26 +44,26 @@ def against_the_first(shown: Shown) -> list[Figure]:
     """A chart for each other scenario that is drawn; all have one scale."""
     first = shown.all[0]
     compared = [
-        _Compared.of(first, each)
-        for each in shown.drawn
-        if each.scenario is not first and each.scenario.waits.messages and first.waits.messages
+        _Compared.of(first, entry)
+        for entry in shown.drawn
+        if entry.scenario is not first and entry.scenario.waits.messages and first.waits.messages
     ]
-    reach = [gain.more for each in compared for gain in each.drawn]
-    return [_card(each, reach) for each in compared]
+    reach = [gain.more for comparison in compared for gain in comparison.drawn]
+    return [_card(comparison, reach) for comparison in compared]
 
 
 def gains(first: Scenario, then: Scenario) -> list[Gain]:
     """All names that both scenarios have, of kinds of which there are several."""
-    found = []
+    shifts = []
     for kind in KINDS:
         before, after = waits_of(first, kind), waits_of(then, kind)
         if len(before.keys() | after.keys()) > 1:
-            found += [
+            shifts += [
                 Gain(called(kind, name), waits, after[name], kind)
                 for name, waits in before.items()
                 if name in after
             ]
-    return found
+    return shifts
 
 
 @dataclass(frozen=True)

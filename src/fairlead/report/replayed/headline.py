@@ -40,7 +40,9 @@ def _tiles(found: Comparison, shown: Shown) -> list[Tile]:
     elif least is not None:
         tiles.append(Tile("p99 wait", length(least.waits.p99)))
         tiles.append(Tile("mean wait", length(least.waits.mean)))
-    used = [each.utilisation for each in found.scenarios if each.utilisation is not None]
+    used = [
+        scenario.utilisation for scenario in found.scenarios if scenario.utilisation is not None
+    ]
     if used:
         span = percent(used[0]) if len(found.scenarios) == 1 else _span(min(used), max(used))
         tiles.append(Tile("readers' utilisation", span))
@@ -61,9 +63,9 @@ def _sentences(shown: Shown) -> list[str]:
         return [f"{shown.quoted(least)}: {_alone(least.waits)}.", *_worst_off(shown, least)]
     if least.waits.p99 == most.waits.p99:
         return [_all_the_same(shown, least.waits.p99), *_worst_off(shown, least)]
-    found = [f"{_who(shown, least)} least at p99: {length(least.waits.p99)}{_less(shown)}."]
-    found.append(f"{_who(shown, most)} most: {length(most.waits.p99)}{_more(least, most)}.")
-    return [*found, *_worst_off(shown, most), *_worst_off(shown, least)]
+    sentences = [f"{_who(shown, least)} least at p99: {length(least.waits.p99)}{_less(shown)}."]
+    sentences.append(f"{_who(shown, most)} most: {length(most.waits.p99)}{_more(least, most)}.")
+    return [*sentences, *_worst_off(shown, most), *_worst_off(shown, least)]
 
 
 def _alone(waits: Waits) -> str:
@@ -105,7 +107,7 @@ def _all_the_same(shown: Shown, p99: float) -> str:
 
 def _who(shown: Shown, scenario: Scenario) -> str:
     """A scenario, those that wait as long at p99, and the verb."""
-    same = [shown.quoted(each) for each in shown.started if each.waits.p99 == scenario.waits.p99]
+    same = [shown.quoted(peer) for peer in shown.started if peer.waits.p99 == scenario.waits.p99]
     if len(same) == 1:
         return f"{same[0]} waits"
     others = same[1] if len(same) == 2 else f"{len(same) - 1:,} more"
@@ -146,15 +148,15 @@ def _more(least: Scenario, most: Scenario) -> str:
 def _worst_off(shown: Shown, scenario: Scenario) -> list[str]:
     """Whose messages wait longest in a scenario, among several that do not wait alike."""
     names = {kind: waits_of(scenario, kind) for kind in KINDS}
-    each = [
+    rows = [
         (waits.p99, kind, waits)
-        for kind, own in names.items()
-        if len({waits.p99 for waits in own.values()}) > 1
-        for waits in own.values()
+        for kind, by_name in names.items()
+        if len({waits.p99 for waits in by_name.values()}) > 1
+        for waits in by_name.values()
     ]
-    if not each:
+    if not rows:
         return []
-    p99, kind, waits = max(each, key=lambda found: found[0])
+    p99, kind, waits = max(rows, key=lambda found: found[0])
     whom = called(kind, visible(waits.name, LONGEST_NAME))
     where = f" in {shown.quoted(scenario)}" if len(shown.all) > 1 else ""
     return [f"Worst off{where}: {whom}, {length(p99)} at p99."]
@@ -162,7 +164,7 @@ def _worst_off(shown: Shown, scenario: Scenario) -> list[str]:
 
 def _warnings(shown: Shown) -> list[str]:
     """Scenarios in which messages have no wait at all: a short wait is no merit there."""
-    warnings = [text for each in shown.all if (text := _unserved(shown, each))]
+    warnings = [text for scenario in shown.all if (text := _unserved(shown, scenario))]
     more = len(warnings) - MAX_WARNINGS
     if more > 0:
         warnings[MAX_WARNINGS:] = [f"The same in {plural(more, 'more scenario')}: see {LEFT_IN}."]

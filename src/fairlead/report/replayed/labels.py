@@ -28,13 +28,13 @@ def labels(names: Sequence[str], longest: int = LONGEST) -> dict[str, str]:
     alike: dict[str, list[str]] = {}
     for name, text in whole.items():
         alike.setdefault(_cut(text, longest), []).append(name)
-    found: dict[str, str] = {}
-    for label, own in alike.items():
-        begin = _shared([whole[name] for name in own]) if len(own) > 1 else 0
-        for name in own:
-            apart = label if len(own) == 1 else _cut(CUT + whole[name][begin:], longest)
-            found[name] = _free(apart, {*found.values(), *(alike.keys() - {label})}, longest)
-    return {name: found[name] for name in whole}
+    captions: dict[str, str] = {}
+    for label, namesakes in alike.items():
+        begin = _shared([whole[name] for name in namesakes]) if len(namesakes) > 1 else 0
+        for name in namesakes:
+            apart = label if len(namesakes) == 1 else _cut(CUT + whole[name][begin:], longest)
+            captions[name] = _free(apart, {*captions.values(), *(alike.keys() - {label})}, longest)
+    return {name: captions[name] for name in whole}
 
 
 def _cut(name: str, longest: int) -> str:
@@ -55,8 +55,8 @@ def _shared(texts: Sequence[str]) -> int:
 
 
 def _free(label: str, taken: set[str], longest: int) -> str:
-    found, k = label, 2
-    while found in taken:
+    text, k = label, 2
+    while text in taken:
         number = f" ({k})"
-        found, k = _cut(label, longest - len(number)) + number, k + 1
-    return found
+        text, k = _cut(label, longest - len(number)) + number, k + 1
+    return text

@@ -20,7 +20,7 @@ def outcomes(found: Comparison, shown: Shown) -> Outcomes:
     text = (
         f"{plural(found.read, 'message')} in = {replayed:,} replayed + {found.rejected:,} rejected."
     )
-    every = list(dict.fromkeys(name for each in shown.all for name in each.outcomes))
+    every = list(dict.fromkeys(name for scenario in shown.all for name in scenario.outcomes))
     listing = shown.table(every, lambda s: [f"{s.outcomes.get(name, 0):,}" for name in every])
     rejected = rejects(found.rejections)
     if len(every) > 1:
@@ -29,17 +29,19 @@ def outcomes(found: Comparison, shown: Shown) -> Outcomes:
 
 
 def _chart(shown: Shown, every: Sequence[str], listing: PageTable) -> Figure:
-    some = [each for each in shown.drawn if each.scenario.outcomes]
+    some = [entry for entry in shown.drawn if entry.scenario.outcomes]
     layers = [
         Layer(
-            name, OUTCOMES.get(name, OTHERS), [each.scenario.outcomes.get(name, 0) for each in some]
+            name,
+            OUTCOMES.get(name, OTHERS),
+            [entry.scenario.outcomes.get(name, 0) for entry in some],
         )
         for name in every
     ]
     return Figure(
         "Rows by outcome",
         "A message has a row for each attempt",
-        stacks(layers, [each.name for each in some]),
+        stacks(layers, [entry.name for entry in some]),
         f"Outcomes of {plural(len(some), 'scenario')} as divided bars. The table has the numbers.",
         layers,
         listing,

@@ -30,7 +30,8 @@ def whole(found: Comparison) -> str:
         waits=waits.by_name(shown),
         windows=waits.by_window(shown),
         named=[
-            f"{each.name}: {moment(each.start)} to {moment(each.end)}" for each in found.windows
+            f"{window.name}: {moment(window.start)} to {moment(window.end)}"
+            for window in found.windows
         ],
         phases=waits.by_phase(shown),
         courses=courses.waits(shown),

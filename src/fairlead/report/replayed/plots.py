@@ -70,7 +70,7 @@ def _colour(drawn: Sequence[Layer]) -> alt.Color:
         "c:N",
         legend=None,
         scale=alt.Scale(
-            domain=[each.name for each in drawn], range=[each.colour for each in drawn]
+            domain=[layer.name for layer in drawn], range=[layer.colour for layer in drawn]
         ),
     )
 
@@ -84,7 +84,7 @@ def waits(rows: Sequence[Row], drawn: Sequence[Layer], *, lanes: bool) -> Spec:
 
     short = labels([row.name for row in rows])
     axis = wait_axis([value for row in rows for value in row.values.values()])
-    place = {each.name: k if lanes else 0 for k, each in enumerate(drawn)}
+    place = {layer.name: k if lanes else 0 for k, layer in enumerate(drawn)}
     values: list[dict[str, Any]] = []
     for row in rows:
         ends = (min(row.values.values()), max(row.values.values()))
@@ -134,7 +134,7 @@ def parts(rows: Sequence[Row], drawn: Sequence[Layer], what: str) -> Spec:
     import altair as alt
 
     short = labels([row.name for row in rows])
-    place = {each.name: k for k, each in enumerate(drawn)}
+    place = {layer.name: k for k, layer in enumerate(drawn)}
     values = [
         {
             "s": short[row.name],
@@ -229,7 +229,7 @@ def differences(rows: Sequence[Bar], reach: Sequence[float]) -> Spec:
         .encode(x=alt.X("v:Q", scale=across))
     )
     beyond = base.encode(x=alt.X("v:Q", scale=across), text="l:N")
-    said = (
+    texts = (
         beyond.transform_filter("datum.v < 0").mark_text(
             align="right", dx=-6, color=TEXT, fontSize=12, aria=False
         ),
@@ -237,7 +237,7 @@ def differences(rows: Sequence[Bar], reach: Sequence[float]) -> Spec:
             align="left", dx=6, color=TEXT, fontSize=12, aria=False
         ),
     )
-    return finished(ROW * len(rows), filled, middle, *said)
+    return finished(ROW * len(rows), filled, middle, *texts)
 
 
 @dataclass(frozen=True)
@@ -270,12 +270,12 @@ def lines(
     values = [
         {
             "t": at,
-            "c": each.name,
+            "c": curve.name,
             "n": value,
-            "f": each.name == drawn[0].name,
+            "f": curve.name == drawn[0].name,
         }
-        for each in series
-        for at, value in each.points
+        for curve in series
+        for at, value in curve.points
     ]
     base = (
         alt.Chart(alt.InlineData(values=values))

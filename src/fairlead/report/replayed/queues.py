@@ -23,9 +23,9 @@ WHOLE: Final = 100
 
 def over_time(shown: Shown) -> list[Figure]:
     """A chart; none where no message arrived in any scenario."""
-    queues = [(each, each.scenario.queue) for each in shown.drawn]
-    found = [(each, queue) for each, queue in queues if queue is not None and queue.waiting]
-    return [_chart(shown, found)] if found else []
+    queues = [(entry, entry.scenario.queue) for entry in shown.drawn]
+    pairs = [(entry, queue) for entry, queue in queues if queue is not None and queue.waiting]
+    return [_chart(shown, pairs)] if pairs else []
 
 
 def _chart(shown: Shown, found: Sequence[tuple[Drawn, Queue]]) -> Figure:
@@ -35,10 +35,12 @@ def _chart(shown: Shown, found: Sequence[tuple[Drawn, Queue]]) -> Figure:
     width = max(queue.width for _, queue in found)
     marks = marks_of(happened(shown.drawn), first, last, width, dates=dates)
     series = [
-        Line(each.name, points(queue.start, queue.width, queue.waiting, dates=dates))
-        for each, queue in found
+        Line(entry.name, points(queue.start, queue.width, queue.waiting, dates=dates))
+        for entry, queue in found
     ]
-    most = "; ".join(f"{each.quoted} {_mean(max(queue.waiting))} at most" for each, queue in found)
+    most = "; ".join(
+        f"{entry.quoted} {_mean(max(queue.waiting))} at most" for entry, queue in found
+    )
     return Figure(
         "All the time",
         f"The mean of each {every(width)}",
@@ -76,11 +78,11 @@ def _mean(n: float) -> str:
 
 def _table(found: Sequence[tuple[Drawn, Queue]]) -> PageTable:
     waiting = [{q.start + k * q.width: n for k, n in enumerate(q.waiting)} for _, q in found]
-    times = sorted({at for own in waiting for at in own})
+    times = sorted({at for column in waiting for at in column})
     return table(
-        ["from", *(each.name for each, _ in found)],
+        ["from", *(entry.name for entry, _ in found)],
         [
-            [moment(at), *("" if at not in own else _mean(own[at]) for own in waiting)]
+            [moment(at), *("" if at not in column else _mean(column[at]) for column in waiting)]
             for at in times[:MAX_ROWS]
         ],
         total=len(times),
@@ -90,14 +92,14 @@ def _table(found: Sequence[tuple[Drawn, Queue]]) -> PageTable:
 
 def happened(drawn: Sequence[Drawn]) -> list[tuple[int, str]]:
     """(time, changes) of all drawn scenarios; equal ones stand once, with those that have them."""
-    found: dict[tuple[int, tuple[str, ...], int], tuple[Step, list[str]]] = {}
-    for each in drawn:
-        for step in each.scenario.changes.first if each.scenario.changes else ():
+    steps: dict[tuple[int, tuple[str, ...], int], tuple[Step, list[str]]] = {}
+    for entry in drawn:
+        for step in entry.scenario.changes.first if entry.scenario.changes else ():
             same = (step.time, tuple(step.changes), step.more)
-            found.setdefault(same, (step, []))[1].append(each.quoted)
+            steps.setdefault(same, (step, []))[1].append(entry.quoted)
     return [
         (step.time, in_words(step) + ("" if len(where) == len(drawn) else _where(where)))
-        for _, (step, where) in sorted(found.items())
+        for _, (step, where) in sorted(steps.items())
     ]
 
 
@@ -111,7 +113,7 @@ def marks_of(
     steps: Sequence[tuple[int, str]], first: int, last: int, width: int, *, dates: bool
 ) -> list[Mark]:
     """The steps inside, one line a bin; those that stand close together share their numbers."""
-    inside = [(k, *each) for k, each in enumerate(steps, 1) if first <= each[0] < last]
+    inside = [(k, *step) for k, step in enumerate(steps, 1) if first <= step[0] < last]
     called = labels([(k, time) for k, time, _ in inside], (last - first) // MAX_LABELS)
     drawn: dict[int, Mark] = {}
     for k, time, text in inside:
@@ -123,6 +125,6 @@ def marks_of(
 def listed(shown: Shown) -> Listed:
     """The changes of the drawn scenarios."""
     steps = [(moment(time), text) for time, text in happened(shown.drawn)]
-    times = [each.scenario.changes.times for each in shown.drawn if each.scenario.changes]
+    times = [entry.scenario.changes.times for entry in shown.drawn if entry.scenario.changes]
     left = max(len(steps), *times, 0) > len(steps[:MAX_ROWS])
     return Listed(steps[:MAX_ROWS], "… more in each scenario's manifest.json" if left else "")

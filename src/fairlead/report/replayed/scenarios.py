@@ -30,16 +30,16 @@ AS_IT_IS: Final = "nothing: the cluster file as it is"
 def about(shown: Shown) -> str:
     """What the columns mean that stand in the table."""
     meanings = [WAITS]
-    if any(each.utilisation is not None for each in shown.all):
+    if any(scenario.utilisation is not None for scenario in shown.all):
         meanings.append(f"Busy: {BUSY}.")
-    if any(each.groups for each in shown.all):
+    if any(scenario.groups for scenario in shown.all):
         meanings.append(OUT_OF_ORDER)
     return " ".join(meanings)
 
 
 def differences(shown: Shown) -> PageTable | None:
     """What was set for each; None where it is not known of any."""
-    if not any(each.differs for each in shown.all):
+    if not any(scenario.differs for scenario in shown.all):
         return None
     return shown.table(["differs by"], lambda scenario: [_differs(scenario)], texts=2)
 
@@ -55,7 +55,7 @@ def _differs(each: Scenario) -> str:
 def numbers_of(found: Waits, messages: int) -> list[str]:
     """What stands in COLUMNS; no waits where no message was started."""
     waited = (found.p99, found.mean, found.p50, found.p90, found.max)
-    return [*(length(each) if found.messages else "" for each in waited), f"{messages:,}"]
+    return [*(length(wait) if found.messages else "" for wait in waited), f"{messages:,}"]
 
 
 def cells(each: Scenario) -> list[str]:
@@ -72,9 +72,13 @@ def cells(each: Scenario) -> list[str]:
 def dots(shown: Shown) -> list[Figure]:
     """A chart of their waits; none where no message was started."""
     rows = [
-        Row(each.name, each.name, {what: getattr(each.scenario.waits, what) for what in QUANTILES})
-        for each in shown.drawn
-        if each.scenario.waits.messages
+        Row(
+            entry.name,
+            entry.name,
+            {what: getattr(entry.scenario.waits, what) for what in QUANTILES},
+        )
+        for entry in shown.drawn
+        if entry.scenario.waits.messages
     ]
     if not rows:
         return []
@@ -84,7 +88,7 @@ def dots(shown: Shown) -> list[Figure]:
         "On a logarithmic scale",
         waits(rows, shown.layers, lanes=False),
         f"Waits of {plural(len(rows), 'scenario')} as dots: {p99}.",
-        signs=[(each, each) for each in QUANTILES],
+        signs=[(quantile, quantile) for quantile in QUANTILES],
     )
     return [chart]
 

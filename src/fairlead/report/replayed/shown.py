@@ -48,22 +48,22 @@ class Shown:
     def __init__(self, scenarios: Sequence[Scenario]) -> None:
         """All of them, in the order in which they were given."""
         self.all = scenarios
-        self._names = labels([each.name for each in scenarios], LONGEST_NAME)
-        self.started = [each for each in scenarios if each.waits.messages]
+        self._names = labels([scenario.name for scenario in scenarios], LONGEST_NAME)
+        self.started = [scenario for scenario in scenarios if scenario.waits.messages]
         """Those that have messages that were started."""
         self.least = min(self.started, key=_p99, default=None)
         self.most = max(self.started, key=_p99, default=None)
         self.drawn = [
-            Drawn(each, self.name(each), colour)
-            for each, colour in zip(self.first(MAX_DRAWN), PALETTE, strict=False)
+            Drawn(scenario, self.name(scenario), colour)
+            for scenario, colour in zip(self.first(MAX_DRAWN), PALETTE, strict=False)
         ]
 
     def first(self, most: int) -> list[Scenario]:
         """The first ones, and always those that wait least and most."""
-        extremes = [id(each) for each in (self.least, self.most) if each is not None]
+        extremes = [id(scenario) for scenario in (self.least, self.most) if scenario is not None]
         order = [*extremes, *map(id, self.all)]
         chosen = set(list(dict.fromkeys(order))[:most])
-        return [each for each in self.all if id(each) in chosen]
+        return [scenario for scenario in self.all if id(scenario) in chosen]
 
     def quoted(self, scenario: Scenario) -> str:
         """Its short name in a sentence."""
@@ -86,7 +86,7 @@ class Shown:
     @property
     def layers(self) -> list[Layer]:
         """The drawn scenarios as series of a chart."""
-        return [Layer(each.name, each.colour, ()) for each in self.drawn]
+        return [Layer(entry.name, entry.colour, ()) for entry in self.drawn]
 
     @property
     def legend(self) -> list[Layer]:
@@ -95,7 +95,7 @@ class Shown:
 
     def table(self, columns: Sequence[str], cells: Cells, *, texts: int = 1) -> PageTable:
         """A row for each scenario: its name, and its cells."""
-        rows = [[self.name(each), *cells(each)] for each in self.first(MAX_ROWS)]
+        rows = [[self.name(scenario), *cells(scenario)] for scenario in self.first(MAX_ROWS)]
         total = len(self.all)
         return table(["scenario", *columns], rows, texts=texts, total=total, left_in=LEFT_IN)
 
@@ -125,7 +125,7 @@ def waits_of(scenario: Scenario, kind: str) -> dict[str, Waits]:
         "priority": scenario.by_priority,
         "tenant": scenario.by_tenant,
     }
-    return {each.name: each for each in listed[kind]}
+    return {waits.name: waits for waits in listed[kind]}
 
 
 def called(kind: str, name: str) -> str:

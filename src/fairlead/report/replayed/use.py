@@ -13,41 +13,41 @@ UTILISATION = "utilisation"
 def by_destination(shown: Shown) -> list[Figure]:
     """A chart; none where no destination's readers are its own."""
     # A file with one cluster names it by the file: its name would tell scenarios apart.
-    several = any(len({w.cluster for w in each.scenario.workers}) > 1 for each in shown.drawn)
+    several = any(len({w.cluster for w in entry.scenario.workers}) > 1 for entry in shown.drawn)
     names = Names(with_cluster=several)
     worked = {
-        each.name: {
+        entry.name: {
             names(worker.cluster if several else "", None, worker.destination): worker
-            for worker in each.scenario.workers
+            for worker in entry.scenario.workers
             if worker.utilisation is not None
         }
-        for each in shown.drawn
+        for entry in shown.drawn
     }
     most: dict[str, int] = {}
-    for own in worked.values():
-        for name, worker in own.items():
+    for workers in worked.values():
+        for name, worker in workers.items():
             most[name] = most.get(name, 0) + worker.messages
     if not most:
         return []
     first = sorted(most, key=lambda name: -most[name])[: shown.most_names]
-    found = [
-        (name, scenario, own[name])
+    bars = [
+        (name, scenario, workers[name])
         for name in first
-        for scenario, own in worked.items()
-        if name in own
+        for scenario, workers in worked.items()
+        if name in workers
     ]
     about = BUSY[:1].upper() + BUSY[1:]
     if len(first) < len(most):
         about += f". The {len(first)} with the most messages, of {len(most):,} destinations"
     rows = [
         Row(name, scenario, {UTILISATION: worker.utilisation or 0.0})
-        for name, scenario, worker in found
+        for name, scenario, worker in bars
     ]
     listing = table(
         ["destination", "scenario", "started", "worked", "busy"],
         [
             [name, scenario, f"{w.messages:,}", length(w.busy), f"{w.utilisation or 0.0:.1%}"]
-            for name, scenario, w in found
+            for name, scenario, w in bars
         ],
         texts=2,
         total=sum(map(len, worked.values())),

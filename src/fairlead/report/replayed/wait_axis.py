@@ -72,9 +72,9 @@ class WaitAxis:
         )
 
         def number(unit: float, name: str) -> str:
-            found = f"{value} / {unit!r}"
-            found = f"round({found})" if digits == "," else found
-            return f"format({found}, '{digits}') + ' {name}'"
+            expression = f"{value} / {unit!r}"
+            expression = f"round({expression})" if digits == "," else expression
+            return f"format({expression}, '{digits}') + ' {name}'"
 
         label = number(DAY, "d")
         for below, unit, name in reversed(units):
@@ -87,7 +87,7 @@ class WaitAxis:
 
 def wait_axis(seconds: Sequence[float]) -> WaitAxis:
     """The axis on which all these waits stand."""
-    some = [each for each in seconds if each > 0]
+    some = [wait for wait in seconds if wait > 0]
     zeros = len(some) < len(seconds)
     last = max(some, default=SECOND)
     first = min(min(some, default=SECOND), last / NARROWEST)

@@ -11,28 +11,32 @@ from fairlead.web.parts import Figure, PageTable, table
 
 def by_name(shown: Shown) -> list[Figure]:
     """A chart for each kind of which there are several."""
-    return [found for kind in KINDS if (found := _chart(shown, kind)) is not None]
+    return [chart for kind in KINDS if (chart := _chart(shown, kind)) is not None]
 
 
 def _chart(shown: Shown, kind: str) -> Figure | None:
-    waited = {each.name: waits_of(each.scenario, kind) for each in shown.drawn}
+    waited = {entry.name: waits_of(entry.scenario, kind) for entry in shown.drawn}
     total: dict[str, int] = {}
-    for own in waited.values():
-        for name, found in own.items():
-            total[name] = total.get(name, 0) + found.messages
+    for measures in waited.values():
+        for name, measure in measures.items():
+            total[name] = total.get(name, 0) + measure.messages
     if len(total) < 2:
         return None
     first = sorted(total, key=lambda name: -total[name])[: shown.most_names]
     listed = [
-        (name, scenario, own[name])
+        (name, scenario, measures[name])
         for name in first
-        for scenario, own in waited.items()
-        if name in own
+        for scenario, measures in waited.items()
+        if name in measures
     ]
     short = Names(with_cluster=False)
     rows = [
-        Row(short("", None, name) or f"no {kind}", scenario, {"p50": each.p50, "p99": each.p99})
-        for name, scenario, each in listed
+        Row(
+            short("", None, name) or f"no {kind}",
+            scenario,
+            {"p50": measure.p50, "p99": measure.p99},
+        )
+        for name, scenario, measure in listed
     ]
     about = "The median as a small dot, p99 as a large one; on a logarithmic scale"
     if len(first) < len(total):
@@ -40,8 +44,8 @@ def _chart(shown: Shown, kind: str) -> Figure | None:
     listing = table(
         [kind, "scenario", *COLUMNS],
         [
-            [visible(name) or f"no {kind}", scenario, *numbers_of(each, each.messages)]
-            for name, scenario, each in listed
+            [visible(name) or f"no {kind}", scenario, *numbers_of(measure, measure.messages)]
+            for name, scenario, measure in listed
         ],
         texts=2,
         total=sum(map(len, waited.values())),
@@ -60,9 +64,9 @@ def _chart(shown: Shown, kind: str) -> Figure | None:
 def by_window(shown: Shown) -> PageTable | None:
     """The waits in each named time; None where none was named."""
     rows = [
-        [window.name, each.name, *numbers_of(window, window.messages)]
-        for each in shown.drawn
-        for window in each.scenario.by_window
+        [window.name, entry.name, *numbers_of(window, window.messages)]
+        for entry in shown.drawn
+        for window in entry.scenario.by_window
     ]
     return table(["window", "scenario", *COLUMNS], rows, texts=2, left_in=LEFT_IN) if rows else None
 
@@ -72,10 +76,10 @@ def by_phase(shown: Shown) -> PageTable | None:
     rows = [
         [
             f"since {moment(int(phase.name))}" if phase.name else "from the beginning",
-            each.name,
+            entry.name,
             *numbers_of(phase, phase.messages),
         ]
-        for each in shown.drawn
-        for phase in each.scenario.by_phase
+        for entry in shown.drawn
+        for phase in entry.scenario.by_phase
     ]
     return table(["sent", "scenario", *COLUMNS], rows, texts=2, left_in=LEFT_IN) if rows else None
