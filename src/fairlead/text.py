@@ -43,12 +43,12 @@ def moment(micros: int) -> str:
     >>> moment(1_360_342_800_000_000), moment(1_500_000)
     ('2013-02-08 17:00 UTC', '1.5 s')
     """
-    found = date(micros)
-    if found is None:
+    time = date(micros)
+    if time is None:
         return f"{micros / 1_000_000:,.15g} s"
-    seconds = found.strftime(":%S") if found.second or found.microsecond else ""
-    fraction = f".{found.microsecond:06}".rstrip("0") if found.microsecond else ""
-    return f"{found:%Y-%m-%d %H:%M}{seconds}{fraction} UTC"
+    seconds = time.strftime(":%S") if time.second or time.microsecond else ""
+    fraction = f".{time.microsecond:06}".rstrip("0") if time.microsecond else ""
+    return f"{time:%Y-%m-%d %H:%M}{seconds}{fraction} UTC"
 
 
 def to_the_second(micros: int) -> str:
@@ -151,8 +151,8 @@ class Names:
         return self.given[place]
 
     def _free(self, short: str) -> str:
-        found, k = short, 2
-        while found in self.taken:
-            found, k = f"{short} ({k})", k + 1
-        self.taken.add(found)
-        return found
+        name, k = short, 2
+        while name in self.taken:
+            name, k = f"{short} ({k})", k + 1
+        self.taken.add(name)
+        return name

@@ -158,9 +158,11 @@ class Scenario:
     @property
     def utilisation(self) -> float | None:
         """Of all readers together; None where not all are known."""
-        found = [each for each in self.workers if each.utilisation]
-        available = sum(each.busy / each.utilisation for each in found if each.utilisation)
-        return sum(each.busy for each in found) / available if available else None
+        workers = [worker for worker in self.workers if worker.utilisation]
+        available = sum(
+            worker.busy / worker.utilisation for worker in workers if worker.utilisation
+        )
+        return sum(worker.busy for worker in workers) / available if available else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,13 +32,13 @@ class Look:
 
     def odd(self, now: int) -> list[str]:
         """What looks wrong, in words. `now`: the time, in microseconds since 1970."""
-        found = []
+        remarks = []
         if self.rejected > MANY * self.read:
-            found.append(f"{percent(self.rejected / self.read)} of the rows are no messages")
+            remarks.append(f"{percent(self.rejected / self.read)} of the rows are no messages")
         for name, n in self.unknown_clusters.items():
             which = f"of a cluster {name!r} that is in no file" if name else "of no cluster"
-            found.append(f"{n:,} messages are {which}")
-        return found + self._odd_times(now)
+            remarks.append(f"{n:,} messages are {which}")
+        return remarks + self._odd_times(now)
 
     def _odd_times(self, now: int) -> list[str]:
         if self.period is None:
@@ -49,9 +49,9 @@ class Look:
         if abs(first) < YEAR < LONG < last:
             ends = f"the first time is {moment(first)} and the last {moment(last)}"
             return [f"{ends}: some are plain seconds, or in another unit"]
-        found = []
+        remarks = []
         if last - first > LONG:
-            found.append(f"the times span {duration(last - first)}")
+            remarks.append(f"the times span {duration(last - first)}")
         if last > now:
-            found.append(f"the last time, {moment(last)}, is in the future")
-        return found
+            remarks.append(f"the last time, {moment(last)}, is in the future")
+        return remarks
