@@ -30,5 +30,5 @@ class End(NamedTuple):
 
 def digest_of(ends: Iterable[End]) -> str:
     """One word for the rows, the same however they were partitioned."""
-    xor = reduce(operator.xor, (each.xor for each in ends), 0)
-    return f"{xor & MASK:016x}{sum(each.sum for each in ends) & MASK:016x}"
+    xor = reduce(operator.xor, (end.xor for end in ends), 0)
+    return f"{xor & MASK:016x}{sum(end.sum for end in ends) & MASK:016x}"

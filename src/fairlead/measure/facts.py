@@ -29,11 +29,11 @@ def made(messages: str, command: str, spark: str = "") -> Made:
 def changes(made: Iterable[Change]) -> Changes:
     """What was changed, by its time, in words."""
     in_order = sorted(made, key=lambda change: change.micros)
-    found = []
+    steps = []
     for time, together in groupby(in_order, key=lambda change: change.micros):
         words = [_change_in_words(change) for change in together]
-        found.append(Step(time, words[:MAX_CHANGES], max(0, len(words) - MAX_CHANGES)))
-    return Changes(len(in_order), len(found), found[:MAX_STEPS])
+        steps.append(Step(time, words[:MAX_CHANGES], max(0, len(words) - MAX_CHANGES)))
+    return Changes(len(in_order), len(steps), steps[:MAX_STEPS])
 
 
 def _change_in_words(change: Change) -> str:
@@ -52,21 +52,21 @@ def streams(plan: ClassifiedPlan, messages: Mapping[int, int]) -> Streams:
         place = plan.stream_of[code]
         totals[place] = totals.get(place, 0) + n
     totals.pop(NO_STREAM, None)
-    found = [
+    all_streams = [
         Stream("/".join(part for part in plan.streams[place] if part), n)
         for place, n in totals.items()
     ]
-    found.sort(key=lambda stream: (-stream.messages, stream.name))
-    return Streams(len(found), found[:MAX_STREAMS])
+    all_streams.sort(key=lambda stream: (-stream.messages, stream.name))
+    return Streams(len(all_streams), all_streams[:MAX_STREAMS])
 
 
 def policies(plan: Plan) -> Policies:
     """What the cluster files mean."""
-    shown: Sequence[InWords] = [in_words(each) for each in plan.clusters[:MAX_CLUSTERS]]
+    shown: Sequence[InWords] = [in_words(cluster) for cluster in plan.clusters[:MAX_CLUSTERS]]
     return Policies(
         len(plan.clusters),
-        [_cut(each) for each in shown],
-        [len(each.destinations) for each in shown],
+        [_cut(policy) for policy in shown],
+        [len(policy.destinations) for policy in shown],
     )
 
 

@@ -40,7 +40,7 @@ def merged(bars: Bars, names: Int64s) -> Bars:
     at = np.flatnonzero(new)
     if not len(at):
         return bars
-    n, high, low = (np.add.reduceat(each[order], at) for each in (bars.n, bars.high, bars.low))
+    n, high, low = (np.add.reduceat(column[order], at) for column in (bars.n, bars.high, bars.low))
     return Bars(name[at], bar[at], n, high, low, np.maximum.reduceat(bars.most[order], at))
 
 
@@ -58,22 +58,22 @@ def waits(bars: Bars, called: Callable[[int], str]) -> list[Waits]:
     firsts = bars.firsts
     if not len(firsts):
         return []
-    n, high, low = (np.add.reduceat(each, firsts) for each in (bars.n, bars.high, bars.low))
+    n, high, low = (np.add.reduceat(column, firsts) for column in (bars.n, bars.high, bars.low))
     # In floating point, as they are told.
     columns: list[NDArray[np.float64]] = [quantile(bars, q) / MICROS for q in QUANTILES]
     columns.append(np.maximum.reduceat(bars.most, firsts) / MICROS)
     sums = zip(n.tolist(), high.tolist(), low.tolist(), strict=True)
     means = [float((a << HALF) + b) / many / MICROS for many, a, b in sums]
-    told = (each.tolist() for each in columns)
-    found = [
+    figures = (column.tolist() for column in columns)
+    by_name = [
         Waits(called(name), *row)
-        for name, *row in zip(bars.name[firsts].tolist(), n.tolist(), means, *told, strict=True)
+        for name, *row in zip(bars.name[firsts].tolist(), n.tolist(), means, *figures, strict=True)
     ]
-    found.sort(key=lambda each: (-each.messages, each.name))
-    return found[:MAX_NAMES]
+    by_name.sort(key=lambda each: (-each.messages, each.name))
+    return by_name[:MAX_NAMES]
 
 
 def whole(bars: Bars) -> Waits | None:
     """The waits of all names together; None: there are none."""
-    found = waits(merged(bars, np.zeros(len(bars.name), np.int64)), lambda _: "")
-    return found[0] if found else None
+    totals = waits(merged(bars, np.zeros(len(bars.name), np.int64)), lambda _: "")
+    return totals[0] if totals else None

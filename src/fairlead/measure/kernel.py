@@ -100,8 +100,8 @@ def _row(t: Tables, kind: int, name: int, bar: int) -> int:
     if t.bar_keys[at] == EMPTY:
         t.bar_keys[at] = key
         t.state[BARS_COUNT] += 1
-    found: int = at * BAR
-    return found
+    bar_row: int = at * BAR
+    return bar_row
 
 
 def _add(t: Tables, kind: int, name: int, bar: int, wait: int) -> None:

@@ -38,7 +38,7 @@ class MeasuredLanes:
         self._lanes = Lanes(lanes, traits)
         self._names = list(dict.fromkeys(asked.clusters)) or [""]
         self._cluster_of = np.array(
-            [self._names.index(each) for each in asked.clusters] or [0], np.int64
+            [self._names.index(cluster) for cluster in asked.clusters] or [0], np.int64
         )
         self._plans = {lane.scenario: lane.plan for lane in lanes}
         self._asked = asked.what
@@ -95,8 +95,8 @@ class MeasuredLanes:
         """The number of each message's group, in its cluster."""
         if piece.groups is None or len(self._names) == 1:
             return piece.groups
-        found = self._pairs.of(clusters, piece.groups)
-        return np.where(piece.groups == NONE, NONE, found)
+        pairs = self._pairs.of(clusters, piece.groups)
+        return np.where(piece.groups == NONE, NONE, pairs)
 
     def _close(self, upto: int) -> None:
         """All messages before this one are over."""

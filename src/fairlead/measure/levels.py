@@ -31,28 +31,30 @@ def levels(plan: Plan, counts: Iterable[Counted]) -> list[Level]:
     of: dict[str, list[Level]] = {}
     for level in _every(plan):
         of.setdefault(level.cluster, []).append(level)
-    several = [name for name, own in of.items() if len({level.priority for level in own}) > 1]
+    several = [
+        name for name, its_levels in of.items() if len({level.priority for level in its_levels}) > 1
+    ]
     messages = dict.fromkeys(several, 0)
-    for each in counts:
-        if each.cluster in messages:
-            messages[each.cluster] += each.messages
+    for count in counts:
+        if count.cluster in messages:
+            messages[count.cluster] += count.messages
     most = sorted(several, key=lambda name: -messages[name])[:MAX_CLUSTERS]
     return [level for name in most for level in of[name]]
 
 
 def _every(plan: Plan) -> Iterable[Level]:
-    found: dict[tuple[str, str, int], Level] = {}
+    all_levels: dict[tuple[str, str, int], Level] = {}
     latest: dict[tuple[str, str], Level] = {}
     owners = {cluster.name: k for k, cluster in enumerate(plan.clusters)}
     for version, states in plan.versions():
         for cluster, state in states.items():
             for name, priority in _priorities(state):
                 before = latest.get((cluster, name))
-                kept = before is not None and before.priority == priority
-                since = before.since if before and kept else version
+                same = before is not None and before.priority == priority
+                since = before.since if before and same else version
                 level = Level(cluster, name, since, version, owners[cluster], priority)
-                found[cluster, name, since] = latest[cluster, name] = level
-    return found.values()
+                all_levels[cluster, name, since] = latest[cluster, name] = level
+    return all_levels.values()
 
 
 def _priorities(state: AnyState) -> Iterable[tuple[str, int]]:

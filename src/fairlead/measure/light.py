@@ -24,14 +24,14 @@ class Light:
 
     def add(self, attempts: Attempts) -> None:
         """Count attempts."""
-        given = Attempts(*(np.ascontiguousarray(column) for column in attempts))
-        room = self.late_by_now + len(given.message)
+        arrays = Attempts(*(np.ascontiguousarray(column) for column in attempts))
+        room = self.late_by_now + len(arrays.message)
         if room > len(self._late):
             self._late = np.append(self._late, np.empty(room, np.int64))
         done = 0
         while True:
-            done = look(done, given, self.times, self.limit, self._late, self._tables)
-            if done == len(given.message):
+            done = look(done, arrays, self.times, self.limit, self._late, self._tables)
+            if done == len(arrays.message):
                 return
             self._tables = grown(self._tables, 1)
 

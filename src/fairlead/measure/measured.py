@@ -118,12 +118,12 @@ def measured(
     torn: int,
 ) -> Measured:
     """What the tables say. `first`: how many stretches of time were before those in the tables."""
-    own = _bars(counted, cells.DESTINATION)
+    bars = _bars(counted, cells.DESTINATION)
     phases = waits(_bars(counted, cells.PHASE), str)
     return Measured(
         ends=_ends(counted, plan, words.clusters),
-        waits=whole(own),
-        by_destination=waits(own, lambda k: words.destinations[k]),
+        waits=whole(bars),
+        by_destination=waits(bars, lambda k: words.destinations[k]),
         by_priority=waits(_bars(counted, cells.PRIORITY), lambda k: str(k - 1) if k else ""),
         by_tenant=waits(_bars(counted, cells.TENANT), lambda k: words.tenants[k]),
         by_phase=in_order(phases, phase_times(plan)),
@@ -148,7 +148,7 @@ def _bars(counted: Counted, kind: int) -> Bars:
 
 def _slices(bars: Bars, first: int) -> Slices:
     columns = (bars.name + first, bars.bar, bars.n, bars.most)
-    return Slices(*(each.astype(WHOLE).tobytes() for each in columns))
+    return Slices(*(column.astype(WHOLE).tobytes() for column in columns))
 
 
 def _moves(bars: Bars, first: int) -> Moves:
@@ -160,12 +160,12 @@ def _moves(bars: Bars, first: int) -> Moves:
 def _ends(counted: Counted, plan: ClassifiedPlan, clusters: Sequence[str]) -> list[End]:
     """How it ended with the rows, by outcome, cluster and destination."""
     names = [None, *plan.codes.destination]
-    found = []
+    ends = []
     for key, row in zip(counted.end_keys.tolist(), counted.ends.tolist(), strict=True):
         rest, label = divmod(key, len(names))
         outcome, cluster = divmod(rest, cells.CLUSTERS)
         rows, waiting, again, started, worked, busy, last, xor, total = row
-        found.append(
+        ends.append(
             End(
                 outcome=CODED_WORDS[outcome],
                 cluster=clusters[cluster],
@@ -180,7 +180,7 @@ def _ends(counted: Counted, plan: ClassifiedPlan, clusters: Sequence[str]) -> li
                 sum=total,
             )
         )
-    return found
+    return ends
 
 
 def _longest(state: Int64s, plan: ClassifiedPlan) -> Farthest | None:

@@ -79,10 +79,10 @@ class Traffic:
     ) -> None:
         """More messages, in order. `hashes`: of their ids; `groups`: each in its cluster."""
         columns = self._columns.extend(len(times))
-        for column, given in zip(
+        for column, values in zip(
             columns, (times, hashes, clusters, priorities, tenants, groups), strict=True
         ):
-            column[:] = NOBODY if given is None else given
+            column[:] = NOBODY if values is None else values
         if groups is not None and len(groups):
             self.pairs = max(self.pairs, int(groups.max()) + 1)
 
@@ -112,7 +112,7 @@ class Meter:
         """Nothing yet."""
         self.plan, self.asked, self.traffic = plan, asked, traffic
         self.names, self._texts = _texts(plan)
-        windows = [time for each in asked.windows for time in (each.start, each.end)]
+        windows = [time for window in asked.windows for time in (window.start, window.end)]
         self._marks = Marks(
             np.array(phase_times(plan), np.int64),
             np.array(windows, np.int64),
@@ -136,12 +136,12 @@ class Meter:
         if more > 0:
             self._starts.extend(more)[:] = NEVER
         self._tables = self._tables._replace(starts=self._starts.columns()[0])
-        given = Attempts(*(np.ascontiguousarray(column) for column in attempts))
+        arrays = Attempts(*(np.ascontiguousarray(column) for column in attempts))
         sent, done = self.traffic.sent(), 0
         while True:
             base, marks = self.traffic.base, self._marks
-            done = count(done, given, base, sent, self._texts, marks, self._tables)
-            if done == len(given.message):
+            done = count(done, arrays, base, sent, self._texts, marks, self._tables)
+            if done == len(arrays.message):
                 return
             self._tables = grown(self._tables, A_ROW + len(self.asked.windows))
 

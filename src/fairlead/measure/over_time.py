@@ -32,10 +32,10 @@ class Binned(NamedTuple):
 def busiest(counts: Iterable[Counted], plan: Plan) -> list[Destination]:
     """The destinations with the most messages, in the order of the files."""
     totals: dict[Destination, int] = {}
-    for each in counts:
-        if each.destination is not None:
-            place = (each.cluster, each.subject, each.destination)
-            totals[place] = totals.get(place, 0) + each.messages
+    for count in counts:
+        if count.destination is not None:
+            place = (count.cluster, count.subject, count.destination)
+            totals[place] = totals.get(place, 0) + count.messages
     listed: dict[Destination, int] = {}
     for cluster, policy in plan.states.items():
         for member in policy.destinations():
@@ -64,9 +64,9 @@ def over_time(
 
 def _counts(rows: Iterable[Binned], bins: Bins, *columns: str) -> list[tuple[Any, list[int]]]:
     """Counts in each bin by the values of these columns, in their order; None is none."""
-    found: dict[Any, list[int]] = {}
+    counts: dict[Any, list[int]] = {}
     for row in rows:
         values = tuple(getattr(row, name) for name in columns)
         if None not in values:
-            found.setdefault(values, [0] * bins.number)[row.bin] += row.messages
-    return sorted(found.items())
+            counts.setdefault(values, [0] * bins.number)[row.bin] += row.messages
+    return sorted(counts.items())

@@ -57,23 +57,23 @@ def _with_time(found: Any, marks: Marks, time: int) -> Any:  # noqa: ANN401
 def _hash_of(a: Attempts, k: int, outcome: int, seed: int, texts: Texts, marks: Marks) -> Any:  # noqa: ANN401
     """The hash of a row: of the id, the decision and the attempt, in the order of `rows.py`."""
     label = a.label[k] + 1
-    found = with_text(np.uint64(seed), texts, 2 * label)
-    found = with_text(found, texts, 2 * label + 1)
-    found = with_text(found, texts, 2 * texts.labels + outcome)
+    row_hash = with_text(np.uint64(seed), texts, 2 * label)
+    row_hash = with_text(row_hash, texts, 2 * label + 1)
+    row_hash = with_text(row_hash, texts, 2 * texts.labels + outcome)
     if a.sequence[k] >= 0:
-        found = with_long(found, a.sequence[k])
-    found = with_int(found, a.attempt[k])
+        row_hash = with_long(row_hash, a.sequence[k])
+    row_hash = with_int(row_hash, a.attempt[k])
     if a.reader[k] >= 0:
-        found = with_int(found, a.reader[k])
+        row_hash = with_int(row_hash, a.reader[k])
     until = a.finish[k]
     if a.start[k] != NEVER:
         until = a.start[k]
-        found = with_time(found, marks, a.start[k])
+        row_hash = with_time(row_hash, marks, a.start[k])
     if a.finish[k] != NEVER:
-        found = with_time(found, marks, a.finish[k])
+        row_hash = with_time(row_hash, marks, a.finish[k])
     if until != NEVER:
-        found = with_long(found, np.float64((until - a.since[k]) / MICROS).view(np.int64))
-    return found
+        row_hash = with_long(row_hash, np.float64((until - a.since[k]) / MICROS).view(np.int64))
+    return row_hash
 
 
 with_long: Any = compiled(_with_long)

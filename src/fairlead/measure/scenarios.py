@@ -38,39 +38,40 @@ def compared(
     `period`: when the first message was sent, and the last one (microseconds).
     """
     first, latest = period or (0, 0)
-    lasts = [_last(each.measured, latest) for each in every]
+    lasts = [_last(scenario.measured, latest) for scenario in every]
     bins = over(first, max([latest, *lasts]))
     return [
-        _scenario(each, bins, asked, first, last) for each, last in zip(every, lasts, strict=True)
+        _scenario(scenario, bins, asked, first, last)
+        for scenario, last in zip(every, lasts, strict=True)
     ]
 
 
 def _last(measured: Measured, latest: int) -> int:
     """When the last attempt was finished; `latest` where none was."""
-    return max((each.last for each in measured.ends if each.last is not None), default=latest)
+    return max((end.last for end in measured.ends if end.last is not None), default=latest)
 
 
 def _scenario(of: Replayed, bins: Bins, asked: What, first: int, last: int) -> Scenario:
     measured, ends, unit = of.measured, of.measured.ends, asked.unit
     over_time = bool(ends) and asked.in_full
-    windows = [each.name for each in asked.windows]
+    windows = [window.name for window in asked.windows]
     outcomes: dict[str, int] = {}
-    for each in sorted(ends, key=lambda each: each.outcome):
-        outcomes[each.outcome] = outcomes.get(each.outcome, 0) + each.rows
+    for end in sorted(ends, key=lambda each: each.outcome):
+        outcomes[end.outcome] = outcomes.get(end.outcome, 0) + end.rows
     inside = zip(windows, measured.by_window or [None] * len(windows), strict=True)
     return Scenario(
         name=of.name,
         messages=sum(n for outcome, n in outcomes.items() if outcome not in AGAIN),
         outcomes=outcomes,
-        waiting=sum(each.waiting for each in ends),
-        redeliveries=sum(each.redeliveries for each in ends),
+        waiting=sum(end.waiting for end in ends),
+        redeliveries=sum(end.redeliveries for end in ends),
         failovers=outcomes.get(RELEASED, 0),
         waits=measured.waits or NOTHING,
         by_destination=measured.by_destination,
         by_priority=measured.by_priority,
         by_tenant=measured.by_tenant,
         by_phase=measured.by_phase,
-        by_window=[replace(found or NOTHING, name=name) for name, found in inside],
+        by_window=[replace(waits or NOTHING, name=name) for name, waits in inside],
         workers=workers_of(of.plan, ends, first, last if ends else first),
         queue=queue(bins, unit, measured.queue) if over_time else None,
         waits_over_time=waits_over_time(bins, unit, measured.slices) if over_time else None,

@@ -61,9 +61,9 @@ def _table(width: int, rows: int) -> tuple[Int64s, Int64s]:
 
 
 def _larger(keys: Int64s, cells: Int64s, width: int) -> tuple[Int64s, Int64s]:
-    found = _table(width, 4 * len(keys))
-    moved(keys, cells, *found, width)
-    return found
+    table = _table(width, 4 * len(keys))
+    moved(keys, cells, *table, width)
+    return table
 
 
 def _filled(keys: Int64s, cells: Int64s, width: int) -> tuple[Int64s, Int64s]:

@@ -39,37 +39,37 @@ class Counted:
 
 def rows(counts: Iterable[Counted]) -> dict[int, int]:
     """Rows of decisions by version."""
-    found: dict[int, int] = {}
-    for each in counts:
-        found[each.version] = found.get(each.version, 0) + each.messages
-    return found
+    by_version: dict[int, int] = {}
+    for count in counts:
+        by_version[count.version] = by_version.get(count.version, 0) + count.messages
+    return by_version
 
 
 def digest(counts: Iterable[Counted]) -> str:
     """One word for the decisions, the same however they were partitioned."""
     xor = total = 0
-    for each in counts:
-        xor ^= each.xor
-        total += each.sum
+    for count in counts:
+        xor ^= count.xor
+        total += count.sum
     return f"{xor & MASK:016x}{total & MASK:016x}"
 
 
 def outcomes(counts: Iterable[Counted]) -> dict[str, int]:
     """Rows by outcome."""
-    found: dict[str, int] = {}
-    for each in sorted(counts, key=lambda each: each.outcome):
-        found[each.outcome] = found.get(each.outcome, 0) + each.messages
-    return found
+    by_outcome: dict[str, int] = {}
+    for count in sorted(counts, key=lambda each: each.outcome):
+        by_outcome[count.outcome] = by_outcome.get(count.outcome, 0) + count.messages
+    return by_outcome
 
 
 def phases(plan: Plan, counts: Sequence[Counted], messages: Mapping[int, int]) -> list[Phase]:
     """Shares between each two changes; `messages`: how many, by version."""
     got: dict[tuple[int, str], dict[Place, int]] = {}
-    for each in counts:
-        here = got.setdefault((each.version, each.cluster), {})
-        place = (each.subject, each.destination)
-        here[place] = here.get(place, 0) + each.messages
-    found = []
+    for count in counts:
+        here = got.setdefault((count.version, count.cluster), {})
+        place = (count.subject, count.destination)
+        here[place] = here.get(place, 0) + count.messages
+    all_phases = []
     times, written = plan.times, rows(counts)
     changed = {change.micros for change in plan.changes}
     for at, policies in plan.versions():
@@ -80,8 +80,8 @@ def phases(plan: Plan, counts: Sequence[Counted], messages: Mapping[int, int]) -
         ]
         since = times[at - 1] if at else None
         follows = since is not None and since not in changed
-        found.append(Phase(since, follows, messages.get(at, 0), written.get(at, 0), shares))
-    return found
+        all_phases.append(Phase(since, follows, messages.get(at, 0), written.get(at, 0), shares))
+    return all_phases
 
 
 def _shares(cluster: str, policy: AnyState, counts: Mapping[Place, int]) -> list[Share]:
@@ -109,8 +109,8 @@ def check_nothing_lost(read: int, decided: int, rejected: int) -> None:
 def unknown_clusters(counts: Iterable[Counted], plan: Plan) -> dict[str, int]:
     """Messages by the name of a cluster that is in no file, where they are most; "" is no name."""
     known = {cluster.name for cluster in plan.clusters}
-    found = Counter[str]()
-    for each in counts:
-        if each.cluster not in known and each.outcome == NO_DESTINATION:
-            found[each.cluster] += each.messages
-    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0]))[:MAX_UNKNOWN])
+    messages = Counter[str]()
+    for count in counts:
+        if count.cluster not in known and count.outcome == NO_DESTINATION:
+            messages[count.cluster] += count.messages
+    return dict(sorted(messages.items(), key=lambda each: (-each[1], each[0]))[:MAX_UNKNOWN])

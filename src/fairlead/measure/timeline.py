@@ -23,12 +23,12 @@ def there(bins: Bins, unit: int, moves: Moves) -> list[float]:
         place, begins = divmod(stretch * unit - bins.start, bins.width)
         more[place] += came
         after[place] += came * begins + late
-    found = [
+    means = [
         # Whoever comes inside a bin is there for the part of it that is left.
         (n * bins.width - late) / bins.width
         for n, late in zip(accumulate(more), after, strict=True)
     ]
-    return found[:-1]
+    return means[:-1]
 
 
 def queue(bins: Bins, unit: int, moves: Moves) -> Queue:
@@ -50,16 +50,16 @@ def use(bins: Bins, unit: int, moves: Moves, plan: Plan, first: int, last: int) 
 
 def _available(plan: Plan, first: int, last: int) -> list[tuple[int, int, int]]:
     """From when on how many readers there are, and the sum of their time before that."""
-    found: list[tuple[int, int, int]] = []
+    steps: list[tuple[int, int, int]] = []
     for version, policies in plan.versions():
         since = first if version == 0 else min(max(plan.times[version - 1], first), last)
         readers = 0
         for policy in policies.values():
             every = {policy.queue_owner(member) for member in range(len(policy.members))}
             readers += sum(policy.objects[worker].readers for worker in every)
-        before = found[-1] if found else (first, 0, 0)
-        found.append((since, readers, before[2] + before[1] * (since - before[0])))
-    return found
+        before = steps[-1] if steps else (first, 0, 0)
+        steps.append((since, readers, before[2] + before[1] * (since - before[0])))
+    return steps
 
 
 def _between(available: Sequence[tuple[int, int, int]], start: int, stop: int) -> int:
@@ -86,8 +86,8 @@ def waits_over_time(bins: Bins, unit: int, slices: Slices) -> WaitsOverTime:
     p99: list[float | None] = [None] * bins.number
     at = bars.name[bars.firsts].tolist()
     counts = np.add.reduceat(bars.n, bars.firsts).tolist() if at else []
-    told = (quantile(bars, part).tolist() for part in (0.5, 0.99))
-    for where, many, half, late in zip(at, counts, *told, strict=True):
+    quantiles = (quantile(bars, part).tolist() for part in (0.5, 0.99))
+    for where, many, half, late in zip(at, counts, *quantiles, strict=True):
         messages[where] = many
         p50[where], p99[where] = half / MICROS, late / MICROS
     return WaitsOverTime(bins.start, bins.width, messages, p50, p99)

@@ -35,5 +35,5 @@ def in_order(phases: Iterable[Waits], times: Sequence[int]) -> list[Waits]:
     if not times:
         return []
     begin = ["", *map(str, times)]
-    found = sorted(phases, key=lambda each: int(each.name))
-    return [replace(each, name=begin[int(each.name)]) for each in found]
+    by_number = sorted(phases, key=lambda each: int(each.name))
+    return [replace(phase, name=begin[int(phase.name)]) for phase in by_number]
