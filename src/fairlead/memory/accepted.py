@@ -61,14 +61,14 @@ def _whole(rows: Rows, which: Int64s) -> Int64s:
     """A number of all that some rows say: of equals in order, the least stays in every engine."""
     at = pa.array(which)
     table = rows.table.take(at)
-    found = hashes.new(len(which))
+    row_hashes = hashes.new(len(which))
     for name in table.column_names:
-        found = hashes.with_texts(found, to_text(table.column(name).combine_chunks()))
+        row_hashes = hashes.with_texts(row_hashes, to_text(table.column(name).combine_chunks()))
     service = pa.array(rows.service.values[which], mask=~rows.service.known[which])
     parts = (pa.array(rows.key[which]), rows.ids.take(at), pa.array(rows.time[which]), service)
     for part in parts:
-        found = hashes.with_texts(found, part.cast(pa.string()))
-    return found.view(np.int64)
+        row_hashes = hashes.with_texts(row_hashes, part.cast(pa.string()))
+    return row_hashes.view(np.int64)
 
 
 def one_tenant(rows: Rows, plans: Iterable[Plan]) -> None:
@@ -81,8 +81,8 @@ def one_tenant(rows: Rows, plans: Iterable[Plan]) -> None:
         names = sorted(cluster.name for cluster in plan.clusters)
         alone = ("",) if len(names) == 1 else ()
         every[(*alone, *names) if named else alone] = None
-    for each in every:
-        _one_tenant(rows, each)
+    for plan_names in every:
+        _one_tenant(rows, plan_names)
 
 
 def _one_tenant(rows: Rows, names: Sequence[str]) -> None:
@@ -108,9 +108,11 @@ def _one_tenant(rows: Rows, names: Sequence[str]) -> None:
     first[grouped] = grouped[owner[whose]]
 
     def reason(row: int) -> str:
-        found, allowed = (tenants[each].as_py()[:LONGEST_SHOWN] for each in (row, int(first[row])))
+        actual, allowed = (
+            tenants[index].as_py()[:LONGEST_SHOWN] for index in (row, int(first[row]))
+        )
         return (
-            f"tenant: found '{found}', allowed: '{allowed}', as the first message of its group has"
+            f"tenant: found '{actual}', allowed: '{allowed}', as the first message of its group has"
         )
 
     rows.reject(bad, reason)
@@ -139,5 +141,5 @@ def rejected(rows: Rows) -> pa.Table:
 
 def rejections(rows: Rows) -> dict[str, int]:
     """Rejected rows by what was wrong: the reason up to what was found."""
-    found = Counter(KIND.split(reason)[0] for reason in rows.reasons.values())
-    return dict(sorted(found.items()))
+    by_reason = Counter(KIND.split(reason)[0] for reason in rows.reasons.values())
+    return dict(sorted(by_reason.items()))

@@ -54,17 +54,17 @@ OF_WHOLE: Final = {pa.int8(): 3, pa.int16(): 5, INT: 10, LONG: 20}
 
 def calculated(sign: str, left: pa.Array, right: pa.Array, digits: tuple[int, int]) -> pa.Array:
     """`left sign right`. `digits`: of a literal integer on either side, else 0."""
-    for each in (left, right):
-        if not (is_number(each.type) or is_text(each.type) or pa.types.is_null(each.type)):
-            raise UserError(f"{sign}: found {each.type}, allowed: numbers")
-    if any(is_text(each.type) or pa.types.is_null(each.type) for each in (left, right)):
-        left, right = (cast(each, DOUBLE) for each in (left, right))
+    for operand in (left, right):
+        if not (is_number(operand.type) or is_text(operand.type) or pa.types.is_null(operand.type)):
+            raise UserError(f"{sign}: found {operand.type}, allowed: numbers")
+    if any(is_text(operand.type) or pa.types.is_null(operand.type) for operand in (left, right)):
+        left, right = (cast(operand, DOUBLE) for operand in (left, right))
     kinds = left.type, right.type
     if any(pa.types.is_floating(kind) for kind in kinds):
         return _doubles(sign, cast(left, DOUBLE), cast(right, DOUBLE))
     if any(is_decimal(kind) for kind in kinds):
         return _decimals(
-            sign, *(_as_decimal(*each) for each in zip((left, right), digits, strict=True))
+            sign, *(_as_decimal(*pair) for pair in zip((left, right), digits, strict=True))
         )
     if sign == "/":
         return _doubles(sign, cast(left, DOUBLE), cast(right, DOUBLE))
@@ -77,12 +77,12 @@ def calculated(sign: str, left: pa.Array, right: pa.Array, digits: tuple[int, in
 
 def _divided(sign: str, left: pa.Array, right: pa.Array) -> pa.Array:
     """Whole quotients and remainders, cut off towards zero; null where the divisor is 0."""
-    one, other = (np.asarray(each.fill_null(1)).astype(np.int64) for each in (left, right))
+    one, other = (np.asarray(operand.fill_null(1)).astype(np.int64) for operand in (left, right))
     nothing = np.asarray(left.is_null()) | np.asarray(right.is_null()) | (other == 0)
     divisor = np.where(other == 0, 1, other)
     quotient = np.abs(one) // np.abs(divisor) * np.sign(one) * np.sign(divisor)
-    found = quotient if sign == "div" else one - quotient * divisor
-    return pa.array(found, LONG, mask=nothing).cast(left.type)
+    result = quotient if sign == "div" else one - quotient * divisor
+    return pa.array(result, LONG, mask=nothing).cast(left.type)
 
 
 def _doubles(sign: str, left: pa.Array, right: pa.Array) -> pa.Array:
@@ -95,7 +95,7 @@ def _doubles(sign: str, left: pa.Array, right: pa.Array) -> pa.Array:
     if sign == "div":
         return cast(pc.divide(left, divisor), LONG)
     mask = np.asarray(pc.or_kleene(left.is_null(), divisor.is_null()))
-    one, other = (np.asarray(each.fill_null(1.0)) for each in (left, divisor))
+    one, other = (np.asarray(operand.fill_null(1.0)) for operand in (left, divisor))
     return pa.array(np.fmod(one, other), DOUBLE, mask=mask)
 
 
@@ -109,15 +109,15 @@ def _decimals(sign: str, left: pa.Array, right: pa.Array) -> pa.Array:
     kind = LONG if sign == "div" else decimal_of(sign, left.type, right.type)
     if sign in PLAIN and _fits(sign, left.type, right.type):
         return PLAIN[sign](left, right).cast(kind)
-    found: list[Any] = []
+    results: list[Any] = []
     for one, other in zip(left.to_pylist(), right.to_pylist(), strict=True):
         if one is None or other is None or (sign not in PLAIN and not other):
-            found.append(None)
+            results.append(None)
         elif sign == "div":
-            found.append(int(EXACT.divide_int(one, other)))
+            results.append(int(EXACT.divide_int(one, other)))
         else:
-            found.append(rounded(EXACTLY[sign](one, other), kind))
-    return pa.array(found, kind)
+            results.append(rounded(EXACTLY[sign](one, other), kind))
+    return pa.array(results, kind)
 
 
 def _fits(sign: str, one: pa.DataType, other: pa.DataType) -> bool:
@@ -188,10 +188,10 @@ def common(one: pa.DataType, other: pa.DataType, *, texts: bool = True) -> pa.Da
         if is_whole(one) and is_whole(other):
             return LONG
         wide = [
-            each if is_decimal(each) else pa.decimal128(OF_WHOLE[each], 0) for each in (one, other)
+            kind if is_decimal(kind) else pa.decimal128(OF_WHOLE[kind], 0) for kind in (one, other)
         ]
-        scale = max(each.scale for each in wide)
-        digits = max(each.precision - each.scale for each in wide) + scale
+        scale = max(kind.scale for kind in wide)
+        digits = max(kind.precision - kind.scale for kind in wide) + scale
         return pa.decimal128(min(digits, MOST_DIGITS), scale)
     raise UserError(f"found {one} and {other} together, allowed: values of one type")
 

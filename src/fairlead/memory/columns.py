@@ -46,9 +46,9 @@ def mapped(table: pa.Table, path: str, columns: Mapping[str, str], drop: Sequenc
             raise UserError(f"{path}: columns: {line}", f"{path}: --column {line}") from None
     # Spark does not tell upper from lower case in names.
     lower = {name.lower() for name in made}
-    kept = [n for n in table.column_names if n.lower() not in lower and n not in drop]
-    arrays = [*(table.column(name) for name in kept), *made.values()]
-    return pa.Table.from_arrays(arrays, names=[*kept, *made])
+    others = [n for n in table.column_names if n.lower() not in lower and n not in drop]
+    arrays = [*(table.column(name) for name in others), *made.values()]
+    return pa.Table.from_arrays(arrays, names=[*others, *made])
 
 
 def evaluated(expression: Expression, table: pa.Table) -> pa.Array:
@@ -62,11 +62,11 @@ def evaluated(expression: Expression, table: pa.Table) -> pa.Array:
         case Cast(of, kind):
             return cast(evaluated(of, table), kind_of(kind))
         case Case(branches, otherwise):
-            found = [
+            pairs = [
                 (logical(evaluated(condition, table), "CASE"), evaluated(value, table))
                 for condition, value in branches
             ]
-            return chosen(found, evaluated(otherwise, table))
+            return chosen(pairs, evaluated(otherwise, table))
         case Call(name, of):
             return _called(name, of, table)
 
@@ -94,10 +94,10 @@ def literal(found: Literal) -> tuple[object, pa.DataType]:
 
 def _column(name: str, table: pa.Table) -> pa.Array:
     names = table.column_names
-    found = [each for each in names if each.lower() == name.lower()]
-    if len(found) != 1:
+    matches = [other for other in names if other.lower() == name.lower()]
+    if len(matches) != 1:
         raise UserError(f"found no column {name!r}{hint(name, names)}")
-    column = table.column(found[0]).combine_chunks()
+    column = table.column(matches[0]).combine_chunks()
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.dictionary_decode(), kind.value_type
@@ -116,7 +116,7 @@ def _called(name: str, of: tuple[Expression, ...], table: pa.Table) -> pa.Array:
         raise UserError(
             f"found the function {name}, allowed: {listed(sorted(FUNCTIONS))}; {USE_SPARK}"
         )
-    values = [evaluated(each, table) for each in of]
+    values = [evaluated(argument, table) for argument in of]
     if name in FUNCTIONS:
         least, most, function = FUNCTIONS[name]
         if not least <= len(of) <= most:
@@ -127,7 +127,7 @@ def _called(name: str, of: tuple[Expression, ...], table: pa.Table) -> pa.Array:
 
 def _operator(name: str, of: tuple[Expression, ...], values: list[pa.Array]) -> pa.Array:
     if name in LOGIC:
-        return LOGIC[name](*(logical(each, name) for each in values))
+        return LOGIC[name](*(logical(value, name) for value in values))
     if name == "not":
         return pc.invert(logical(values[0], name))
     if name == "negative":

@@ -52,8 +52,8 @@ def coded(words: pa.Array | pa.ChunkedArray) -> tuple[Int64s, list[str | None]]:
         words = words.combine_chunks()
     if pa.types.is_dictionary(words.type):
         words = words.dictionary_decode()
-    found = words.cast(pa.string()).dictionary_encode(null_encoding="encode")
-    return np.asarray(found.indices).astype(np.int64), found.dictionary.to_pylist()
+    codes = words.cast(pa.string()).dictionary_encode(null_encoding="encode")
+    return np.asarray(codes.indices).astype(np.int64), codes.dictionary.to_pylist()
 
 
 def together(columns: Sequence[tuple[Int64s, int]]) -> tuple[Int64s, Int64s]:
@@ -62,8 +62,8 @@ def together(columns: Sequence[tuple[Int64s, int]]) -> tuple[Int64s, Int64s]:
     Returns a row of each, and every row's number.
     """
     code = np.zeros(len(columns[0][0]), np.int64)
-    for each, n in columns:
-        _, code = compressed(code * n + each)
+    for codes, n in columns:
+        _, code = compressed(code * n + codes)
     firsts = np.zeros(int(code.max()) + 1 if len(code) else 0, np.int64)
     firsts[code[::-1]] = np.arange(len(code))[::-1]
     return firsts, code
@@ -80,10 +80,10 @@ def by_number(hashed: Hashes, code: Int64s, n: int) -> tuple[list[int], list[int
 
 def row_hashes(table: pa.Table, ids: pa.Array, names: Sequence[str]) -> Hashes:
     """The hash of each row's id, and of these columns of it, as Spark has it."""
-    found = hashes.with_texts(hashes.new(len(table)), ids)
+    values = hashes.with_texts(hashes.new(len(table)), ids)
     for name in names:
-        found = hashes.with_column(found, table.column(name))
-    return found
+        values = hashes.with_column(values, table.column(name))
+    return values
 
 
 class Counts:
@@ -96,13 +96,13 @@ class Counts:
         named = text(table, "cluster")
         cluster = pc.if_else(pc.equal(named, ""), only, named)
         subject = _subject(table, cluster, plan)
-        every = [coded(each) for each in (cluster, subject)]
+        every = [coded(column) for column in (cluster, subject)]
         every += [coded(table.column(name)) for name in ("destination", "outcome")]
         version = decided.versions[decided.message]
         codes = [(code, len(words)) for code, words in every]
         firsts, self.number = together([(version, len(plan.times) + 1), *codes])
         counts, xors, sums = by_number(row_hashes(table, ids, DECISION), self.number, len(firsts))
-        words = [[names[each] for each in code[firsts].tolist()] for code, names in every]
+        words = [[names[index] for index in code[firsts].tolist()] for code, names in every]
         self.counted = [
             Counted(*row)
             for row in zip(version[firsts].tolist(), *words, counts, xors, sums, strict=True)
@@ -110,16 +110,16 @@ class Counts:
 
     def messages(self) -> dict[int, int]:
         """How many messages were decided, by version."""
-        found = np.bincount(self.decided.versions, minlength=0).tolist()
-        return {version: n for version, n in enumerate(found) if n}
+        counts = np.bincount(self.decided.versions, minlength=0).tolist()
+        return {version: n for version, n in enumerate(counts) if n}
 
     def facts(self, made: Made, period: tuple[int, int] | None) -> Facts:
         """What a report needs beside the counts."""
         plan = self.decided.plan
         whole = bins.over(*period) if period else None
         close = bins.around(plan.times, whole) if whole else None
-        seen = [None if each is None else self._over_time(each) for each in (whole, close)]
-        seen = [each if each is not None and each.outcomes else None for each in seen]
+        seen = [None if span is None else self._over_time(span) for span in (whole, close)]
+        seen = [series if series is not None and series.outcomes else None for series in seen]
         messages = np.bincount(self.decided.codes, minlength=len(plan.classes)).tolist()
         return Facts(
             made=made,
@@ -150,19 +150,19 @@ class Counts:
 
 def _subject(table: pa.Table, cluster: pa.Array, plan: ClassifiedPlan) -> pa.Array:
     """What each row's destination belongs to; null where there is none, or it is in no subject."""
-    subjects = {name: each.subjects for name, each in plan.states.items() if each.subjects}
+    subjects = {name: state.subjects for name, state in plan.states.items() if state.subjects}
     if not subjects:
         return pa.nulls(len(table), pa.string())
-    found = text(table, "subject")
-    for name, own in subjects.items():
-        if len(own) == 1:
-            nameless = pc.and_(pc.equal(found, ""), pc.equal(cluster, name))
-            found = pc.if_else(nameless, own[0], found)
+    subject = text(table, "subject")
+    for name, choices in subjects.items():
+        if len(choices) == 1:
+            nameless = pc.and_(pc.equal(subject, ""), pc.equal(cluster, name))
+            subject = pc.if_else(nameless, choices[0], subject)
     has = pc.and_(
         table.column("destination").combine_chunks().is_valid(),
         pc.is_in(cluster, pa.array(list(subjects), pa.string())),
     )
-    return pc.if_else(has, found, pa.scalar(None, pa.string()))
+    return pc.if_else(has, subject, pa.scalar(None, pa.string()))
 
 
 def _slot(each: Counted, top: Sequence[Destination]) -> int | None:
@@ -191,13 +191,13 @@ def groups(decided: Decided) -> Groups | None:
         return None
     cluster, group = text(table, "cluster"), text(table, "group")
     routed = table.column("destination").combine_chunks().is_valid()
-    asked = pc.and_(pc.not_equal(group, ""), routed)
+    mask = pc.and_(pc.not_equal(group, ""), routed)
     if plan.fans_out:
-        asked = pc.and_(asked, pc.is_in(cluster, pa.array(stay, pa.string())))
-    rows = pa.array(np.flatnonzero(np.asarray(asked)))
-    columns = [coded(each.take(rows)) for each in (cluster, group)]
+        mask = pc.and_(mask, pc.is_in(cluster, pa.array(stay, pa.string())))
+    rows = pa.array(np.flatnonzero(np.asarray(mask)))
+    columns = [coded(column.take(rows)) for column in (cluster, group)]
     destination, names = coded(table.column("destination").take(rows))
-    firsts, code = together([(each, len(words)) for each, words in columns])
+    firsts, code = together([(codes, len(words)) for codes, words in columns])
     spread = np.zeros(len(firsts), np.bool_)
     if len(firsts):
         least = np.full(len(firsts), len(names))

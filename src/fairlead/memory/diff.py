@@ -40,18 +40,18 @@ def decisions_of(folder: Path, run: Run | None) -> pa.Table:
     Columns: id, destination, outcome; cluster, group and start (microseconds) where they are known.
     """
     if run is None:
-        found = read(str(folder), kind_of(str(folder), None, {})).table
-        if without_decisions(found.column_names) == found.column_names:
+        rows = read(str(folder), kind_of(str(folder), None, {})).table
+        if without_decisions(rows.column_names) == rows.column_names:
             raise UserError(
-                f"{folder}: found {listed(found.column_names)}, allowed: {listed(JOURNAL)}"
+                f"{folder}: found {listed(rows.column_names)}, allowed: {listed(JOURNAL)}"
             )
-        found = found.filter(decided(found))
-        return _narrow(_joined(last_attempts(found.filter(found["position"].is_valid()))))
-    found = rows_of(folder, run)
+        rows = rows.filter(decided(rows))
+        return _narrow(_joined(last_attempts(rows.filter(rows["position"].is_valid()))))
+    rows = rows_of(folder, run)
     if run.manifest.get("replay"):
-        found = last_attempts(found)
+        rows = last_attempts(rows)
     several = any(cluster.policy.fans_out for cluster in clusters_of(run.manifest))
-    return _narrow(_joined(found) if several else found)
+    return _narrow(_joined(rows) if several else rows)
 
 
 def rows_of(folder: Path, run: Run) -> pa.Table:
@@ -85,15 +85,15 @@ def _joined(rows: pa.Table) -> pa.Table:
             before = start.get(name)
             at = int(times.values[k])
             start[name] = at if before is None else min(before, at)
-    found = {
+    columns = {
         "id": [*first],
         "destination": [" + ".join(sorted(names.get(name, ()))) or None for name in first],
         "outcome": [rows["outcome"][k].as_py() for k in first.values()],
     }
     for name in ("cluster", "group"):
         if name in rows.column_names:
-            found[name] = [rows[name][k].as_py() for k in first.values()]
-    table = pa.table({name: pa.array(each, pa.string()) for name, each in found.items()})
+            columns[name] = [rows[name][k].as_py() for k in first.values()]
+    table = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
     if times is None:
         return table
     return table.append_column("start", pa.array([start.get(name) for name in first], pa.int64()))
@@ -110,17 +110,17 @@ def _narrow(rows: pa.Table) -> pa.Table:
                 f"no column {name!r}, found: {', '.join(rows.column_names)}; "
                 "allowed: what dispatch decided"
             )
-    kept = {name: text(rows, name) for name in ("id", "outcome")}
+    texts = {name: text(rows, name) for name in ("id", "outcome")}
     to = column(rows, "destination").cast(pa.string())
-    found = pa.table({**kept, "destination": to})
+    table = pa.table({**texts, "destination": to})
     for name in ("cluster", "group"):
         if name in rows.column_names:
-            found = found.append_column(name, text(rows, name))
+            table = table.append_column(name, text(rows, name))
     if "start" in rows.column_names:
         whole = rows.schema.field("start").type == pa.int64()
         at = column(rows, "start") if whole else _whole(_started(rows))
-        found = found.append_column("start", at)
-    return found
+        table = table.append_column("start", at)
+    return table
 
 
 def _whole(found: numbers.Numbers) -> pa.Array:
@@ -129,29 +129,29 @@ def _whole(found: numbers.Numbers) -> pa.Array:
 
 def compare(before: pa.Table, after: pa.Table) -> pa.Table:
     """One row for each message of either run, as `fairlead.pipeline.questions.diff.compare`."""
-    clustered = all("cluster" in each.column_names for each in (before, after))
+    clustered = all("cluster" in table.column_names for table in (before, after))
     sides = [
-        _side(each, side, clustered=clustered)
-        for each, side in zip((before, after), SIDES, strict=True)
+        _side(table, side, clustered=clustered)
+        for table, side in zip((before, after), SIDES, strict=True)
     ]
-    found = sides[0].join(sides[1], "id", join_type="full outer").combine_chunks()
-    known = [name for name in ("group_before", "group_after") if name in found.column_names]
+    rows = sides[0].join(sides[1], "id", join_type="full outer").combine_chunks()
+    known = [name for name in ("group_before", "group_after") if name in rows.column_names]
     if known:
-        group = pc.coalesce(*(found[name] for name in known), "")
-        found = found.append_column("group", group).drop_columns(known)
-    return found
+        group = pc.coalesce(*(rows[name] for name in known), "")
+        rows = rows.append_column("group", group).drop_columns(known)
+    return rows
 
 
 def _side(rows: pa.Table, side: str, *, clustered: bool) -> pa.Table:
-    found = pa.table({"id": rows["id"]})
+    table = pa.table({"id": rows["id"]})
     for name in ("destination", "outcome"):
-        found = found.append_column(f"{name}_{side}", rows[name])
+        table = table.append_column(f"{name}_{side}", rows[name])
     cluster = rows["cluster"] if clustered else pa.repeat("", len(rows))
-    found = found.append_column(f"cluster_{side}", cluster)
+    table = table.append_column(f"cluster_{side}", cluster)
     for name, called in (("group", "group"), ("start", "started")):
         if name in rows.column_names:
-            found = found.append_column(f"{called}_{side}", rows[name])
-    return found
+            table = table.append_column(f"{called}_{side}", rows[name])
+    return table
 
 
 def moved(compared: pa.Table) -> pa.Table:
@@ -160,10 +160,10 @@ def moved(compared: pa.Table) -> pa.Table:
 
 
 def _both(compared: pa.Table) -> Bools:
-    found: Bools = np.asarray(
+    mask: Bools = np.asarray(
         pc.and_(compared["outcome_before"].is_valid(), compared["outcome_after"].is_valid())
     )
-    return found
+    return mask
 
 
 def _moved(compared: pa.Table) -> Bools:
@@ -219,10 +219,10 @@ def _groups(compared: pa.Table, both: Bools, places: Sequence[Sequence[Place]]) 
     seen: dict[tuple[str, str], tuple[set[Place], set[Place]]] = {}
     for is_both, key, one, other in zip(both.tolist(), whose, *places, strict=True):
         if is_both and key[1]:
-            own = seen.setdefault(key, (set(), set()))
-            for found, place in zip(own, (one, other), strict=True):
+            sides = seen.setdefault(key, (set(), set()))
+            for side, place in zip(sides, (one, other), strict=True):
                 if place[1] is not None:
-                    found.add(place)
+                    side.add(place)
     return len(seen), sum(one != other for one, other in seen.values())
 
 
@@ -239,14 +239,16 @@ def _starts(compared: pa.Table) -> tuple[int, int, int, float]:
 def _balances(places: Sequence[Sequence[Place]], here: Sequence[Bools]) -> list[Balance]:
     """Who had how much, and has now; the greatest difference first."""
     had, has = (
-        Counter(place for place, is_here in zip(own, known.tolist(), strict=True) if is_here)
-        for own, known in zip(places, here, strict=True)
+        Counter(place for place, is_here in zip(side, known.tolist(), strict=True) if is_here)
+        for side, known in zip(places, here, strict=True)
     )
-    found = [
+    balances = [
         Balance(destination, had[cluster, destination], has[cluster, destination], cluster)
         for cluster, destination in {**had, **has}
     ]
-    return sorted(found, key=lambda b: (-abs(b.after - b.before), b.cluster, b.destination or ""))
+    return sorted(
+        balances, key=lambda b: (-abs(b.after - b.before), b.cluster, b.destination or "")
+    )
 
 
 def _moves(pairs: Counter[tuple[Place, Place]]) -> list[Move]:

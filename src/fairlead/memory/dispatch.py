@@ -146,9 +146,9 @@ def narrow(table: pa.Table, plans: Sequence[Plan]) -> pa.Table:
     read = dict.fromkeys(ALSO_READ)
     for plan in plans:
         read |= dict.fromkeys((*plan.reads, *plan.keyed.values()))
-    found = {name: text(table, name) for name in read if name in table.column_names}
+    texts = {name: text(table, name) for name in read if name in table.column_names}
     # A table of no columns would have no rows.
-    return pa.table({"id": column(table, "id"), **found})
+    return pa.table({"id": column(table, "id"), **texts})
 
 
 def route(messages: Accepted, plan: Plan) -> tuple[Decided, dict[str, object]]:

@@ -89,15 +89,15 @@ TOO_DEEP: Final = f"found expressions more than {DEEPEST} deep in each other, al
 def parse(text: str) -> Expression:
     """The expression. Raises UserError with what was found, and what is allowed."""
     reader = _Reader(_tokens(text))
-    found = reader.expression(0)
+    expression = reader.expression(0)
     if reader.here[0] != "end":
         raise UserError(f"found {reader.here[1]!r}, allowed: an operator, or the end; {USE_SPARK}")
-    inside: list[Expression] = [found]
+    inside: list[Expression] = [expression]
     for _ in range(DEEPEST):
-        inside = [each for around in inside for each in _parts(around)]
+        inside = [part for around in inside for part in _parts(around)]
     if inside:
         raise UserError(TOO_DEEP)
-    return found
+    return expression
 
 
 def _parts(found: Expression) -> Sequence[Expression]:
@@ -106,12 +106,12 @@ def _parts(found: Expression) -> Sequence[Expression]:
     if isinstance(found, Cast):
         return (found.of,)
     if isinstance(found, Case):
-        return (*(each for branch in found.branches for each in branch), found.otherwise)
+        return (*(part for branch in found.branches for part in branch), found.otherwise)
     return ()
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    tokens: list[tuple[str, str]] = []
     at = 0
     while text[at:].strip():
         match = TOKEN.match(text, at)
@@ -121,9 +121,9 @@ def _tokens(text: str) -> list[tuple[str, str]]:
                 f"functions; {USE_SPARK}"
             )
         kind = str(match.lastgroup)
-        found.append((kind, match[kind]))
+        tokens.append((kind, match[kind]))
         at = match.end()
-    return [*found, ("end", "the end")]
+    return [*tokens, ("end", "the end")]
 
 
 class _Reader:
@@ -157,29 +157,29 @@ class _Reader:
         self.inside += 1
         if self.inside > DEEPEST:
             raise UserError(TOO_DEEP)
-        found = self._operation(least)
+        operation = self._operation(least)
         self.inside -= 1
-        return found
+        return operation
 
     def _operation(self, least: int) -> Expression:
-        found = self._begin()
+        expression = self._begin()
         while True:
             word = self.word
             if word == "is" and least <= COMPARING:
-                found = self._null(found)
+                expression = self._null(expression)
                 continue
             power = BINDING.get(word)
             if power is None or power < least:
-                return found
+                return expression
             self.at += 1
-            found = Call(ALSO.get(word, word), (found, self.expression(power + 1)))
+            expression = Call(ALSO.get(word, word), (expression, self.expression(power + 1)))
 
     def _null(self, found: Expression) -> Expression:
         self.want("is")
         inverted = self.taken("not")
         self.want("null")
-        asked = Call("isnull", (found,))
-        return Call("not", (asked,)) if inverted else asked
+        test = Call("isnull", (found,))
+        return Call("not", (test,)) if inverted else test
 
     def _begin(self) -> Expression:
         kind, text = self.here
@@ -193,12 +193,12 @@ class _Reader:
         if kind == "name":
             return Name(text[1:-1].replace("``", "`")) if text[0] == "`" else self._named(text)
         if text == "(":
-            found = self.expression(0)
+            expression = self.expression(0)
             self.want(")")
-            return found
+            return expression
         if text in ("-", "+"):
-            found = self.expression(SIGNED)
-            return Call("negative", (found,)) if text == "-" else found
+            expression = self.expression(SIGNED)
+            return Call("negative", (expression,)) if text == "-" else expression
         raise UserError(f"found {text!r}, allowed: a name, a value or (")
 
     def _named(self, text: str) -> Expression:
@@ -220,15 +220,15 @@ class _Reader:
         return Call(word, self._arguments())
 
     def _arguments(self) -> tuple[Expression, ...]:
-        found: list[Expression] = []
+        arguments: list[Expression] = []
         while not self.taken(")"):
-            if found:
+            if arguments:
                 self.want(",")
-            found.append(self.expression(0))
-        return tuple(found)
+            arguments.append(self.expression(0))
+        return tuple(arguments)
 
     def _cast(self, *, tried: bool) -> Expression:
-        found = self.expression(0)
+        expression = self.expression(0)
         self.want("as")
         kind = self.here[1].lower()
         self.at += 1
@@ -241,15 +241,15 @@ class _Reader:
             self.want(")")
             kind += f"({','.join(sizes)})"
         self.want(")")
-        return Cast(found, kind, tried)
+        return Cast(expression, kind, tried)
 
     def _case(self) -> Expression:
-        given = None if self.word == "when" else self.expression(0)
+        operand = None if self.word == "when" else self.expression(0)
         branches = []
         while self.taken("when"):
             condition = self.expression(0)
-            if given is not None:
-                condition = Call("=", (given, condition))
+            if operand is not None:
+                condition = Call("=", (operand, condition))
             self.want("then")
             branches.append((condition, self.expression(0)))
         otherwise: Expression = self.expression(0) if self.taken("else") else Literal(None)

@@ -74,20 +74,20 @@ def read(path: str, kind: Kind, *, number_rows: bool = False, drop: Collection[s
     """
     place, files, names = refuse_what_spark_reads(path, kind, drop)
     folders = _folders(files, place, path)
-    own = [name for name in names or [] if name not in folders]
-    parts = [READERS[kind.format](file, kind, own, drop) for file in files]
+    columns = [name for name in names or [] if name not in folders]
+    parts = [READERS[kind.format](file, kind, columns, drop) for file in files]
     if number_rows:
         parts = [
             _numbered(part, _name(file, place)) for part, file in zip(parts, files, strict=True)
         ]
-    found = _together(parts, path)
+    result = _together(parts, path)
     for name, values in folders.items():
         lengths = [len(part.table) for part in parts]
         column = pa.array([v for v, n in zip(values, lengths, strict=True) for _ in range(n)])
-        if name in found.table.column_names:
+        if name in result.table.column_names:
             raise UserError(f"{path}: column {name!r}: found in files and in the folders' names")
-        found = Found(found.table.append_column(name, _of_folders(column)), found.malformed)
-    return found
+        result = Found(result.table.append_column(name, _of_folders(column)), result.malformed)
+    return result
 
 
 def refuse_what_spark_reads(
@@ -123,27 +123,27 @@ def refuse_what_spark_reads(
 
 def _folders(files: list[Path], place: Path, path: str) -> dict[str, list[str | None]]:
     """What folders called name=value say, by the file. Raises UserError."""
-    found: dict[str, list[str | None]] = {}
+    columns: dict[str, list[str | None]] = {}
     every = [file.relative_to(place).parts[:-1] if place.is_dir() else () for file in files]
     named = [[part.partition("=") for part in parts if "=" in part] for parts in every]
-    if len({tuple(name for name, _, _ in each) for each in named}) > 1:
+    if len({tuple(name for name, _, _ in pairs) for pairs in named}) > 1:
         raise UserError(f"{path}: found folders called name=value beside others, {BOTH_READ}")
-    for each in named:
-        for name, _, value in each:
+    for pairs in named:
+        for name, _, value in pairs:
             nothing = value == "__HIVE_DEFAULT_PARTITION__"
-            found.setdefault(name, []).append(None if nothing else unquote(value))
-    for name, values in found.items():
+            columns.setdefault(name, []).append(None if nothing else unquote(value))
+    for name, values in columns.items():
         if any(OF_OTHER_TYPES.fullmatch(value or "") for value in values):
             raise UserError(
                 f"{path}: found folders called {name}=… that are dates, times or fractions, "
                 f"{SPARK_READS}: texts and whole numbers"
             )
-    return found
+    return columns
 
 
 def _of_folders(values: pa.Array) -> pa.Array:
     """The values with the type that Spark gives them: whole numbers, or texts."""
-    words = [each for each in values.to_pylist() if each is not None]
+    words = [word for word in values.to_pylist() if word is not None]
     if not words or not all(WHOLE.fullmatch(word) for word in words):
         return values.cast(pa.string())
     widest = max(abs(int(word)) for word in words)
@@ -182,10 +182,10 @@ def _at_most(read: Callable[[int], bytes], file: Path) -> bytes:
     free = available()
     if free is None:
         return read(-1)
-    found = read(free // OTHERWISE + 1)
-    if len(found) > free // OTHERWISE:
-        raise too_large(str(file), len(found) * OTHERWISE, free)
-    return found
+    data = read(free // OTHERWISE + 1)
+    if len(data) > free // OTHERWISE:
+        raise too_large(str(file), len(data) * OTHERWISE, free)
+    return data
 
 
 def _bytes(file: Path) -> bytes:
@@ -222,9 +222,9 @@ def _csv(file: Path, kind: Kind, names: list[str], _drop: Collection[str]) -> Fo
         data = _text(data, kind).encode()
     if multi_line and data.count(b"\r") == data.count(b"\n") == data.count(b"\r\n"):
         data = data.replace(b"\r\n", b"\n")
-    found = _regular(data, separator, names, multi_line=multi_line)
-    if found is not None:
-        return Found(found, None)
+    table = _regular(data, separator, names, multi_line=multi_line)
+    if table is not None:
+        return Found(table, None)
     text = data.decode("utf-8-sig", errors="replace")
     try:
         every = list(csv_lines.rows(text, separator, multi_line=multi_line))[1:]
@@ -267,7 +267,7 @@ def _regular(data: bytes, separator: str, names: list[str], *, multi_line: bool)
         return None
     if not multi_line and b'"' in data:
         breaks = (pc.any(pc.match_substring_regex(column, r"[\r\n]")) for column in table.columns)
-        if any(each.as_py() for each in breaks):
+        if any(flag.as_py() for flag in breaks):
             return None
     return table
 
@@ -305,9 +305,9 @@ def _json(file: Path, kind: Kind, _names: list[str], drop: Collection[str]) -> F
     if kind.options.get("multiLine", "false").lower() == "true":
         raise UserError(f"{file}: --read-option multiLine: {SPARK_READS}: one object a line")
     lines = _lines_of(_bytes(file), kind)
-    found = [[None] if line.garbled else _objects(line.text, file) for line in lines]
-    rows = [row for each in found for row in each]
-    lines = [line for line, each in zip(lines, found, strict=True) for _ in each]
+    per_line = [[None] if line.garbled else _objects(line.text, file) for line in lines]
+    rows = [row for objects in per_line for row in objects]
+    lines = [line for line, objects in zip(lines, per_line, strict=True) for _ in objects]
     allowed = f"allowed: an object of JSON on one line, in UTF-8; {ONE_LINE}"
     reasons = [
         _found("row", line.text.removesuffix("\r"), allowed) if row is None else None
@@ -339,12 +339,12 @@ def _lines_of(data: bytes, kind: Kind) -> list[_Line]:
     """The lines in which something stands. Each may begin with a byte order mark, as for Spark."""
     if kind.encoding == UTF8 and not is_utf8(data):
         pieces = re.split(rb"\r\n|\n|\r", data)
-        every = [_Line(_text(each, kind), not is_utf8(each)) for each in pieces]
+        every = [_Line(_text(piece, kind), not is_utf8(piece)) for piece in pieces]
     else:
         # In another encoding Spark is told what ends a line.
         ends = r"\r\n|\n|\r" if kind.encoding == UTF8 else r"\n"
-        every = [_Line(each.removeprefix(BOM)) for each in re.split(ends, _text(data, kind))]
-    return [each for each in every if each.text.strip()]
+        every = [_Line(line.removeprefix(BOM)) for line in re.split(ends, _text(data, kind))]
+    return [line for line in every if line.text.strip()]
 
 
 def _objects(line: str, file: Path) -> list[dict[str, Any] | None]:
@@ -353,7 +353,7 @@ def _objects(line: str, file: Path) -> list[dict[str, Any] | None]:
     Raises UserError for a key twice, and for what stands behind an object.
     """
     try:
-        found, end = JSON.raw_decode(line, len(line) - len(line.lstrip()))
+        value, end = JSON.raw_decode(line, len(line) - len(line.lstrip()))
     except KeyError as error:
         raise key_twice(file, error) from None
     except RecursionError:
@@ -361,8 +361,8 @@ def _objects(line: str, file: Path) -> list[dict[str, Any] | None]:
     except ValueError:
         other = INFINITE.sub(lambda part: part[1] or f'{part[2]}"{part[3]}"', line)
         return [None] if other == line else _objects(other, file)
-    every: list[Any] = found if isinstance(found, list) else [found]
-    if not all(isinstance(each, dict) for each in every):
+    every: list[Any] = value if isinstance(value, list) else [value]
+    if not all(isinstance(entry, dict) for entry in every):
         return [None]
     if line[end:].strip():
         raise text_after(file, line)
@@ -415,13 +415,13 @@ def _parquet(file: Path, _kind: Kind, _names: list[str], drop: Collection[str]) 
 
 def _by_differences(file: Path) -> set[str]:
     """The columns whose texts stand as what differs from those before, so without a dictionary."""
-    found = pq.read_metadata(file)
-    groups = [found.row_group(place) for place in range(found.num_row_groups)]
+    metadata = pq.read_metadata(file)
+    groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
     columns = [group.column(place) for group in groups for place in range(group.num_columns)]
     return {
         column.path_in_schema
         for column in columns
-        if any(each.startswith("DELTA") for each in column.encodings)
+        if any(encoding.startswith("DELTA") for encoding in column.encodings)
     }
 
 
@@ -446,22 +446,22 @@ def _check_room(table: pa.Table, file: Path) -> None:
 
 def _known(table: pa.Table, file: Path, drop: Collection[str]) -> pa.Table:
     """The table with the types that Spark gives it."""
-    schema, found = table.schema.remove_metadata(), stored(file)
+    schema, file_schema = table.schema.remove_metadata(), stored(file)
     for place, name in enumerate(schema.names):
         if name not in drop:
-            kind = _kind(found.field(place).type, name, file)
+            kind = _kind(file_schema.field(place).type, name, file)
             schema = schema.set(place, pa.field(name, kind))
     return table.cast(schema, safe=False)
 
 
 def _kind(kind: pa.DataType, name: str, file: Path) -> pa.DataType:
-    found = as_spark_has(kind)
-    if found is None or pa.types.is_nested(found):
+    spark_kind = as_spark_has(kind)
+    if spark_kind is None or pa.types.is_nested(spark_kind):
         raise UserError(
             f"{file}: {name}: found {kind}, {SPARK_READS}: texts, numbers and times, or "
             f"--drop {name}"
         )
-    return found
+    return spark_kind
 
 
 def _lines(file: Path, kind: Kind, _names: list[str], _drop: Collection[str]) -> Found:

@@ -49,8 +49,8 @@ def available() -> int | None:
         lines = MEMORY.read_text().splitlines()
     except OSError:
         return None
-    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
-    here = [int(found[0]) * 1024] if found else []
+    sizes = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    here = [int(sizes[0]) * 1024] if sizes else []
     return min([*here, *_left_in_container()], default=None)
 
 

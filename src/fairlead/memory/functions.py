@@ -63,14 +63,14 @@ DIRECTIVES: Final = {
 
 
 def _texts(values: Arrays) -> list[pa.Array]:
-    return [to_text(each) for each in values]
+    return [to_text(value) for value in values]
 
 
 def _coalesce(values: Arrays) -> pa.Array:
     kind = values[0].type
-    for each in values[1:]:
-        kind = common(kind, each.type)
-    return pc.coalesce(*(cast(each, kind) for each in values))
+    for value in values[1:]:
+        kind = common(kind, value.type)
+    return pc.coalesce(*(cast(value, kind) for value in values))
 
 
 def _concat(values: Arrays) -> pa.Array:
@@ -82,8 +82,8 @@ def _concat_ws(values: Arrays) -> pa.Array:
     if not parts:
         return pc.if_else(separators.is_valid(), "", None)
     nothing = parts[0].is_null()
-    for each in parts[1:]:
-        nothing = pc.and_(nothing, each.is_null())
+    for part in parts[1:]:
+        nothing = pc.and_(nothing, part.is_null())
     # Arrow leaves out a row of which every part is null.
     parts[0] = pc.if_else(nothing, "", parts[0])
     return pc.binary_join_element_wise(*parts, separators, null_handling="skip")
@@ -104,24 +104,24 @@ def chosen(branches: Sequence[tuple[pa.Array, pa.Array]], otherwise: pa.Array) -
     kind = otherwise.type
     for _, value in branches:
         kind = common(kind, value.type)
-    found = cast(otherwise, kind)
+    result = cast(otherwise, kind)
     for condition, value in reversed(branches):
-        found = pc.if_else(pc.fill_null(condition, False), cast(value, kind), found)
-    return found
+        result = pc.if_else(pc.fill_null(condition, False), cast(value, kind), result)
+    return result
 
 
 def _extreme(pick: Callable[..., pa.Array]) -> Callable[[Arrays], pa.Array]:
     def found(values: Arrays) -> pa.Array:
         kind = values[0].type
-        for each in values[1:]:
-            kind = common(kind, each.type)
-        each_alike = [cast(each, kind) for each in values]
+        for value in values[1:]:
+            kind = common(kind, value.type)
+        alike = [cast(value, kind) for value in values]
         if pa.types.is_timestamp(kind):
-            return pick(*(each.cast(LONG) for each in each_alike)).cast(kind)
-        extreme = pick(*each_alike)
+            return pick(*(value.cast(LONG) for value in alike)).cast(kind)
+        extreme = pick(*alike)
         if pick is pc.max_element_wise and pa.types.is_floating(kind):
-            for each in each_alike:  # to Spark no number is greater than NaN
-                extreme = pc.if_else(pc.fill_null(pc.is_nan(each), False), each, extreme)
+            for value in alike:  # to Spark no number is greater than NaN
+                extreme = pc.if_else(pc.fill_null(pc.is_nan(value), False), value, extreme)
         return extreme
 
     return found
@@ -131,11 +131,11 @@ def _substring(values: Arrays) -> pa.Array:
     words, start, *length = values
     starts = cast(start, LONG).to_pylist()
     lengths = cast(length[0], LONG).to_pylist() if length else [1 << 31] * len(words)
-    found = [
+    parts = [
         None if None in (word, at, n) else _cut(word, at, n)
         for word, at, n in zip(to_text(words).to_pylist(), starts, lengths, strict=True)
     ]
-    return pa.array(found, TEXT)
+    return pa.array(parts, TEXT)
 
 
 def _cut(word: str, at: int, n: int) -> str:
@@ -149,14 +149,14 @@ def _regexp_extract(values: Arrays) -> pa.Array:
     pattern = _constant(patterns, "regexp_extract", "a pattern")
     which = 1 if not group else int(_constant(cast(group[0], LONG), "regexp_extract", "a group"))
     try:
-        found = re.compile(pattern)
+        regex = re.compile(pattern)
     except re.error as error:
         raise UserError(f"regexp_extract: found {pattern!r}: {error}") from None
-    if found.groups < which:
-        raise UserError(f"regexp_extract: found group {which} of {found.groups} in {pattern!r}")
+    if regex.groups < which:
+        raise UserError(f"regexp_extract: found group {which} of {regex.groups} in {pattern!r}")
 
     def part(word: str) -> str:
-        match = found.search(word)
+        match = regex.search(word)
         return "" if match is None else match[which] or ""
 
     return by_word(words, part, TEXT)
@@ -173,14 +173,14 @@ def _to_timestamp(values: Arrays) -> pa.Array:
     if len(values) == 1:
         return cast(values[0], MOMENT)
     pattern = _constant(to_text(values[1]), "to_timestamp", "a pattern")
-    directives = "".join(_directive(each) for each in PATTERN.finditer(pattern))
+    directives = "".join(_directive(match) for match in PATTERN.finditer(pattern))
 
     def read(word: str) -> int | None:
         try:
-            found = datetime.strptime(word, directives)  # noqa: DTZ007 - it may have a zone
+            moment = datetime.strptime(word, directives)  # noqa: DTZ007 - it may have a zone
         except ValueError:
             return None
-        known = found if found.tzinfo else found.replace(tzinfo=UTC)
+        known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         since = known - datetime(1970, 1, 1, tzinfo=UTC)
         return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 

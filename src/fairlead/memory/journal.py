@@ -20,7 +20,7 @@ def messages_of(found: Found, plans: Sequence[Plan], where: str) -> Found:
     if without_decisions(names) == names:
         return found
     if found.malformed is not None and any(found.malformed):
-        why = next(each for each in found.malformed if each)
+        why = next(reason for reason in found.malformed if reason)
         raise MessageError(f"{where}: found a journal with a line that is no row: {why}")
     table = of_table(found.table, plans[0])
     for plan in plans[1:]:

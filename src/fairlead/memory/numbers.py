@@ -58,14 +58,14 @@ def by_word(column: pa.Array, read: Callable[[str], int | None]) -> Numbers:
     """A number for each text; none for null, and where `read` gives none."""
     coded = column.dictionary_encode()
     words = coded.dictionary.to_pylist()
-    found = [read(word) for word in words]
-    values = np.array([each or 0 for each in found], np.int64)
-    known = np.array([each is not None for each in found], np.bool_)
+    numbers = [read(word) for word in words]
+    values = np.array([value or 0 for value in numbers], np.int64)
+    known = np.array([value is not None for value in numbers], np.bool_)
     if not len(words):
         return Numbers(np.zeros(len(column), np.int64), np.zeros(len(column), np.bool_))
     at = np.asarray(coded.indices.fill_null(0)).astype(np.int64)
-    given = np.asarray(column.is_valid())
-    return Numbers(np.where(given, values[at], 0), known[at] & given)
+    valid = np.asarray(column.is_valid())
+    return Numbers(np.where(valid, values[at], 0), known[at] & valid)
 
 
 def times(column: pa.Array) -> Numbers:
@@ -115,15 +115,15 @@ def seconds(column: pa.Array) -> Numbers:
         known = whole.known & (np.abs(whole.values) <= LATEST)
         return Numbers(np.where(known, whole.values, 0) * MICROS, known)
     if pa.types.is_decimal(kind):
-        found = [None if each is None else _of_decimal(each) for each in column.to_pylist()]
-        known = np.array([each is not None for each in found], np.bool_)
-        return Numbers(np.array([each or 0 for each in found], np.int64), known)
+        exact = [None if value is None else _of_decimal(value) for value in column.to_pylist()]
+        known = np.array([value is not None for value in exact], np.bool_)
+        return Numbers(np.array([value or 0 for value in exact], np.int64), known)
     return _of_doubles(column)
 
 
 def _seconds(word: str) -> int | None:
-    found = number(word)
-    return None if found is None else in_micros(found)
+    value = number(word)
+    return None if value is None else in_micros(value)
 
 
 def _of_decimal(value: Decimal) -> int | None:
@@ -131,15 +131,15 @@ def _of_decimal(value: Decimal) -> int | None:
 
 
 def _of_doubles(column: pa.Array) -> Numbers:
-    given: NDArray[np.float64] = np.asarray(column.cast(pa.float64()).fill_null(np.nan))
-    known = np.abs(given) <= LATEST  # never of what is no number
-    about = np.where(known, given, 0.0) * MICROS
+    doubles: NDArray[np.float64] = np.asarray(column.cast(pa.float64()).fill_null(np.nan))
+    known = np.abs(doubles) <= LATEST  # never of what is no number
+    about = np.where(known, doubles, 0.0) * MICROS
     whole = np.rint(about)
-    found: Int64s = whole.astype(np.int64)
-    sure = (np.abs(given) < FINE) & (np.abs(about - whole) <= NEAR)
+    exact: Int64s = whole.astype(np.int64)
+    sure = (np.abs(doubles) < FINE) & (np.abs(about - whole) <= NEAR)
     for row in np.flatnonzero(known & ~sure):
-        found[row] = in_micros(Decimal(repr(float(given[row]))))
-    return Numbers(found, known)
+        exact[row] = in_micros(Decimal(repr(float(doubles[row]))))
+    return Numbers(exact, known)
 
 
 def whole(column: pa.Array) -> Numbers:
@@ -151,14 +151,14 @@ def whole(column: pa.Array) -> Numbers:
         return _filled(column.cast(pa.int64()))
     if pa.types.is_null(kind):
         return Numbers(np.zeros(len(column), np.int64), np.zeros(len(column), np.bool_))
-    found = [_integer(each) for each in column.to_pylist()]
-    known = np.array([each is not None for each in found], np.bool_)
-    return Numbers(np.array([each or 0 for each in found], np.int64), known)
+    integers = [_integer(value) for value in column.to_pylist()]
+    known = np.array([value is not None for value in integers], np.bool_)
+    return Numbers(np.array([value or 0 for value in integers], np.int64), known)
 
 
 def _whole(word: str) -> int | None:
-    found = number(word, MOST) if WHOLE.fullmatch(word) else None
-    return None if found is None else int(found)
+    value = number(word, MOST) if WHOLE.fullmatch(word) else None
+    return None if value is None else int(value)
 
 
 def _integer(value: Any) -> int | None:  # noqa: ANN401 - a float, or a decimal
@@ -176,10 +176,10 @@ def integral(column: pa.Array) -> Numbers:
 
 
 def _integral(word: str) -> int | None:
-    found = number(word)
-    if found is None:
+    value = number(word)
+    if value is None:
         return None
-    written = found.quantize(DIGITS, ROUND_HALF_UP)
+    written = value.quantize(DIGITS, ROUND_HALF_UP)
     return int(written) if written == int(written) else None
 
 

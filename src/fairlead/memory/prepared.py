@@ -81,24 +81,24 @@ class Prepared:
     @cached_property
     def traffic(self) -> Traffic:
         """What is asked of the messages where they are measured."""
-        table, own = self.messages.table, self.columns
+        table, columns = self.messages.table, self.columns
         clusters, names = self.clusters
-        groups = own.groups
+        groups = columns.groups
         if groups is not None and len(names) > 1:
             _, pairs = compressed((groups + 1) * len(names) + clusters)
             groups = np.where(groups == NONE, NONE, pairs)
-        found = Traffic(
-            priorities=own.priorities is not None, tenants="tenant" in table.column_names
+        messages = Traffic(
+            priorities=columns.priorities is not None, tenants="tenant" in table.column_names
         )
-        found.add(
+        messages.add(
             self.messages.times,
             hashes.with_texts(hashes.new(len(table)), self.messages.ids).view(np.int64),
             clusters,
-            own.priorities,
-            own.tenants,
+            columns.priorities,
+            columns.tenants,
             groups,
         )
-        return found
+        return messages
 
     def what(self, windows: Sequence[Window] = (), *, in_full: bool = True) -> What:
         """What is measured of all scenarios alike."""
@@ -110,7 +110,7 @@ class Prepared:
 
         `codes`: of their classes; `numbered`: their keys; `bound`: by what they are bound.
         """
-        own, messages = self.columns, self.messages
+        columns, messages = self.columns, self.messages
         nothing = np.zeros(len(codes), np.int64)
         return Batch(
             codes,
@@ -119,11 +119,11 @@ class Prepared:
             np.arange(len(messages.times)),
             nothing,
             nothing if numbered is None else numbered,
-            own.groups,
-            own.priorities,
-            own.tenants if len(own.tenant_names) > 1 else None,
-            own.costs,
-            own.rollbacks,
+            columns.groups,
+            columns.priorities,
+            columns.tenants if len(columns.tenant_names) > 1 else None,
+            columns.costs,
+            columns.rollbacks,
             bound,
         )
 
@@ -140,8 +140,8 @@ def prepared(messages: Accepted, plans: Sequence[Plan]) -> Prepared:
 def _whole(table: pa.Table, name: str, missing: int) -> Int64s | None:
     if name not in table.column_names:
         return None
-    found = numbers.integral(column(table, name))
-    return np.where(found.known, found.values, missing)
+    cells = numbers.integral(column(table, name))
+    return np.where(cells.known, cells.values, missing)
 
 
 class Simulation:
@@ -160,11 +160,11 @@ class Simulation:
     def run(self, at_once: int = AT_ONCE) -> Iterator[Attempts]:
         """What is over after so many messages each, and at last what is left."""
         replays = Replays(self.plan, self.traits)
-        own = self.ready.columns
+        columns = self.ready.columns
         n = len(self.batch.codes)
         for low in range(0, n, at_once):
             piece = self.batch if at_once >= n else self.batch.at(slice(low, low + at_once))
-            replays.feed(piece, own.group_names, own.tenant_names)
+            replays.feed(piece, columns.group_names, columns.tenant_names)
             yield replays.done()
         replays.finish()
         yield Attempts.together([replays.done(), replays.left()])
@@ -182,11 +182,11 @@ def measured(
     """What one scenario comes to. `keep`: also give the attempts, which are none otherwise."""
     simulation = Simulation(ready, plan)
     meter = Meter(simulation.plan, asked, ready.traffic)
-    kept = []
+    pieces = []
     for attempts in simulation.run():
         meter.add(attempts)
         if keep:
-            kept.append(attempts)
+            pieces.append(attempts)
     meter.close(len(ready.messages.times))
-    found = meter.measured(ready.clusters[1], ready.columns.tenant_names)
-    return simulation.plan, found, Attempts.together(kept)
+    measures = meter.measured(ready.clusters[1], ready.columns.tenant_names)
+    return simulation.plan, measures, Attempts.together(pieces)

@@ -72,11 +72,11 @@ def run(
     folders = dict(zip(plans, folder_names(plans), strict=True))
     scenarios: dict[str, Scenario] = {}
     recorded: Rows | None = None
-    for scale, own in by_scale(plans, scaled or {}):
-        rows = _read(scale_rate(found, scale), list(own.values()), options)
-        places = {name: making / folders[name] for name in own}
-        for each in _replayed_alike(rows, own, places, options):
-            scenarios[each.name] = each
+    for scale, its_plans in by_scale(plans, scaled or {}):
+        rows = _read(scale_rate(found, scale), list(its_plans.values()), options)
+        places = {name: making / folders[name] for name in its_plans}
+        for scenario in _replayed_alike(rows, its_plans, places, options):
+            scenarios[scenario.name] = scenario
         if recorded is None:
             recorded = rows
             write(rejected(rows), making / REJECTED, options.file_format)
@@ -119,16 +119,16 @@ def _replayed_alike(
     """The scenarios that get the same traffic. `places`: by the scenario's name its folder."""
     messages = accepted(rows)
     ready = prepared(messages, list(plans.values()))
-    asked = ready.what(options.windows, in_full=in_full(options.rows, options.command))
+    question = ready.what(options.windows, in_full=in_full(options.rows, options.command))
     with options.progress("replay") as tell:
-        kept = Kept(options.rows, options.file_format)
-        given = [(name, plan, asked, places[name], kept) for name, plan in plans.items()]
-        every = _each(ready, given, tell)
-    found = compared(every, messages.period, asked)
-    for each, plan in zip(found, plans.values(), strict=True):
+        output = Kept(options.rows, options.file_format)
+        tasks = [(name, plan, question, places[name], output) for name, plan in plans.items()]
+        every = _each(ready, tasks, tell)
+    scenarios = compared(every, messages.period, question)
+    for scenario, plan in zip(scenarios, plans.values(), strict=True):
         if not plan.fans_out:
-            check_nothing_lost(len(messages.times), each.messages, 0)
-    return found
+            check_nothing_lost(len(messages.times), scenario.messages, 0)
+    return scenarios
 
 
 class Kept(NamedTuple):
@@ -145,32 +145,32 @@ Given = tuple[str, Plan, What, Path, Kept]
 def _each(ready: Prepared, given: Sequence[Given], tell: Tell) -> list[Replayed]:
     """All scenarios, in several processes if that pays."""
     number = at_once(len(ready.messages.times), len(given))
-    found: list[Replayed] = []
+    replays: list[Replayed] = []
     if number == 1:
-        for each in given:
-            found.append(_replayed(ready, *each))
-            tell(len(found), len(given))
-        return found
+        for task in given:
+            replays.append(_replayed(ready, *task))
+            tell(len(replays), len(given))
+        return replays
     with processes(ready, number) as others:
-        for future in [others.submit(_replayed, *each) for each in given]:
-            found.append(future.result())
-            tell(len(found), len(given))
-    return found
+        for future in [others.submit(_replayed, *task) for task in given]:
+            replays.append(future.result())
+            tell(len(replays), len(given))
+    return replays
 
 
 def _replayed(
     ready: Prepared, name: str, plan: Plan, asked: What, folder: Path, kept: Kept
 ) -> Replayed:
     """One scenario; what is to be kept of its rows is written."""
-    known, found, attempts = measured(ready, plan, asked, keep=kept.rows != NO_ROWS)
+    known, measures, attempts = measured(ready, plan, asked, keep=kept.rows != NO_ROWS)
     messages = ready.messages
     if kept.rows == LATE_ROWS:
-        limit = found.waits.p99 if found.waits else 0.0
+        limit = measures.waits.p99 if measures.waits else 0.0
         attempts = late_of(messages, attempts, limit)
     if kept.rows != NO_ROWS:
         table = attempt_rows(messages, known, attempts, dated=ready.dated)
         write(table, folder / DECISIONS, kept.file_format)
-    return Replayed(name, known, found, _longest(messages, found.longest))
+    return Replayed(name, known, measures, _longest(messages, measures.longest))
 
 
 def _longest(messages: Accepted, found: Farthest | None) -> Longest | None:

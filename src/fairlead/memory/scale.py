@@ -59,17 +59,17 @@ class _Conversations:
 
     def hashed(self, *copies: int) -> Int64s:
         """A number of each message's conversation, the seed, and a copy."""
-        found = self._begun(len(self.grouped))
-        for each in copies:
-            found = hashes.with_ints(found, np.full(len(found), each, np.int64))
-        return self._ended(found, self.grouped, self.named)
+        values = self._begun(len(self.grouped))
+        for copy in copies:
+            values = hashes.with_ints(values, np.full(len(values), copy, np.int64))
+        return self._ended(values, self.grouped, self.named)
 
     def spread(self, rows: Int64s, copy: Int64s, most: int) -> Int64s:
         """By how much each copy comes later, up to `most`."""
-        found = hashes.with_ints(self._begun(len(rows)), copy)
-        found = hashes.with_texts(found, pa.repeat(TIME, len(rows)))
+        values = hashes.with_ints(self._begun(len(rows)), copy)
+        values = hashes.with_texts(values, pa.repeat(TIME, len(rows)))
         named = self.named.take(pa.array(rows))
-        return np.mod(self._ended(found, self.grouped[rows], named), most + 1)
+        return np.mod(self._ended(values, self.grouped[rows], named), most + 1)
 
     def _begun(self, rows: int) -> Hashes:
         return hashes.with_longs(hashes.new(rows), np.full(rows, self._seed, np.int64))
@@ -102,11 +102,11 @@ def _changed(table: pa.Table, copy: Int64s, shift: Int64s) -> pa.Table:
     """Ids, groups and times that hold the copies'."""
     for name in (ID, GROUP):
         if name in table.column_names:
-            own = to_text(column(table, name))
-            said = pc.and_(pc.fill_null(pc.not_equal(own, ""), False), pa.array(copy > 0))
-            copied = pc.binary_join_element_wise(own, pa.array(copy).cast(pa.string()), "~")
+            texts = to_text(column(table, name))
+            mask = pc.and_(pc.fill_null(pc.not_equal(texts, ""), False), pa.array(copy > 0))
+            copied = pc.binary_join_element_wise(texts, pa.array(copy).cast(pa.string()), "~")
             place = table.column_names.index(name)
-            table = table.set_column(place, name, pc.if_else(said, copied, own))
+            table = table.set_column(place, name, pc.if_else(mask, copied, texts))
     return table.set_column(
         table.column_names.index(TIME), TIME, _later(column(table, TIME), copy, shift)
     )
@@ -114,21 +114,21 @@ def _changed(table: pa.Table, copy: Int64s, shift: Int64s) -> pa.Table:
 
 def _later(time: pa.Array, copy: Int64s, shift: Int64s) -> pa.Array:
     """The times so much later, in the column's own type where that can hold them."""
-    found = numbers.times(time)
-    later = found.values + shift
+    moments = numbers.times(time)
+    later = moments.values + shift
     kind = time.type
     if numbers.is_text(kind):
-        told = [
-            each if not n else _text(each, int(at), known=bool(known))
-            for each, n, at, known in zip(
-                time.to_pylist(), copy.tolist(), later.tolist(), found.known.tolist(), strict=True
+        texts = [
+            word if not n else _text(word, int(at), known=bool(known))
+            for word, n, at, known in zip(
+                time.to_pylist(), copy.tolist(), later.tolist(), moments.known.tolist(), strict=True
             )
         ]
-        return pa.array(told, pa.string())
+        return pa.array(texts, pa.string())
     if numbers.is_number(kind):
-        return _decimals(later, found.known)
+        return _decimals(later, moments.known)
     zone = "UTC" if pa.types.is_timestamp(kind) and kind.tz is not None else None
-    return pa.array(later, mask=~found.known).cast(pa.timestamp("us", zone))
+    return pa.array(later, mask=~moments.known).cast(pa.timestamp("us", zone))
 
 
 def _decimals(micros: Int64s, known: Bools) -> pa.Array:

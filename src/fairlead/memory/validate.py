@@ -170,7 +170,7 @@ def _no_utf8(values: pa.Array) -> Bools | None:
     """Which bytes are no text, where they should be; None: none could be."""
     if not pa.types.is_binary(values.type):
         return None
-    return np.array([not is_utf8(each or b"") for each in values.to_pylist()], np.bool_)
+    return np.array([not is_utf8(value or b"") for value in values.to_pylist()], np.bool_)
 
 
 def _shown(word: str) -> str:
@@ -179,18 +179,18 @@ def _shown(word: str) -> str:
 
 def _check_units(rows: Rows, time: Numbers) -> None:
     """A number that would be a moment of these years in another unit is none in seconds."""
-    given = column(rows.table, "time")
-    if not (is_number(given.type) or is_text(given.type)):
+    times = column(rows.table, "time")
+    if not (is_number(times.type) or is_text(times.type)):
         return
     for (unit, many), way in zip(UNITS.items(), WAYS, strict=True):
-        first, last = (each * many for each in THEN)
+        first, last = (bound * many for bound in THEN)
         if first <= LATEST:
             low, high = first * MICROS, last * MICROS
             meant = time.known & (time.values >= low) & (time.values <= high)
         elif time.known.all():
             continue
         else:
-            about = np.asarray(cast(given, DOUBLE).fill_null(np.nan))
+            about = np.asarray(cast(times, DOUBLE).fill_null(np.nan))
             meant = ~time.known & (about >= first) & (about <= last)
         if meant.any():
             hint = f", {counts(unit)}; Spark SQL makes one of the number ts{MADE_BY}{way}"
@@ -216,14 +216,14 @@ def _check_service(rows: Rows, whose: Collection[Served]) -> None:
     nothing = ~said(table, "service_time")
     outside = (service.values < 0) | (service.values > LONGEST_SERVICE * MICROS)
     bad = ~nothing & (~service.known | outside)
-    needy = [each for each in whose if not each.nobody]
-    asked = [_are(table, each) for each in needy]
+    needy = [need for need in whose if not need.nobody]
+    masks = [_are(table, need) for need in needy]
     why = SECONDS if ALL_WORK in needy else "a number; completions decide here"
     missing = f"service_time: found nothing, allowed: {why}"
-    for each in asked:
-        rows.reject(nothing & each, lambda _: missing)
-    for each in asked:
-        _reject(rows, bad & each, "service_time", SECONDS)
+    for mask in masks:
+        rows.reject(nothing & mask, lambda _: missing)
+    for mask in masks:
+        _reject(rows, bad & mask, "service_time", SECONDS)
     _reject(rows, bad, "service_time", f"{SECONDS}, or empty")
 
 
@@ -241,8 +241,8 @@ def _check_order(rows: Rows) -> None:
     """What orders work, and how often it fails, must be whole numbers."""
     for name, (least, most) in WHOLE_NUMBERS.items():
         if name in rows.table.column_names:
-            found = numbers.integral(column(rows.table, name))
-            bad = ~found.known | (found.values < least) | (found.values > most)
+            cells = numbers.integral(column(rows.table, name))
+            bad = ~cells.known | (cells.values < least) | (cells.values > most)
             allowed = f"an integer from {least} to {most}, or empty"
             _reject(rows, said(rows.table, name) & bad, name, allowed)
 

@@ -54,9 +54,9 @@ def kind_of(name: str) -> pa.DataType:
     """The type that Spark SQL calls so. Raises UserError."""
     if name in NAMED:
         return NAMED[name]
-    found = DECIMAL.fullmatch(name)
-    if found is not None:
-        digits, scale = int(found[1] or 10), int(found[2] or 0)
+    match = DECIMAL.fullmatch(name)
+    if match is not None:
+        digits, scale = int(match[1] or 10), int(match[2] or 0)
         if 1 <= digits <= MOST_DIGITS and scale <= digits:
             return pa.decimal128(digits, scale)
     allowed = ", ".join(("decimal(P,S)", *NAMED))
@@ -86,39 +86,39 @@ def is_number(kind: pa.DataType) -> bool:
 def by_word(words: pa.Array, read: Callable[[str], Any], kind: pa.DataType) -> pa.Array:
     """A value for each text, read once for each different one; null for null."""
     coded = words.dictionary_encode()
-    found = pa.array(
+    results = pa.array(
         [None if word is None else read(word) for word in coded.dictionary.to_pylist()], kind
     )
-    return found.take(coded.indices)
+    return results.take(coded.indices)
 
 
 def cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """The values as another type; null where one cannot be that. Raises UserError for types."""
-    given = values.type
-    if given == kind:
+    source = values.type
+    if source == kind:
         return values
-    if pa.types.is_null(given):
+    if pa.types.is_null(source):
         return pa.nulls(len(values), kind)
-    if is_text(given):
+    if is_text(source):
         return _of_text(values, kind)
     if is_text(kind):
         return to_text(values)
-    if pa.types.is_boolean(given) and is_number(kind):
+    if pa.types.is_boolean(source) and is_number(kind):
         return cast(values.cast(INT), kind)
-    if is_number(given):
+    if is_number(source):
         return _of_number(values, kind)
-    if pa.types.is_timestamp(given) and is_number(kind):
+    if pa.types.is_timestamp(source) and is_number(kind):
         micros_ = cast(values, MOMENT).cast(LONG)
         if is_whole(kind):
             return _whole_seconds(micros_, kind)
         return _number(pc.divide(micros_.cast(DOUBLE, safe=False), 1e6), kind)
-    if kind == MOMENT and (pa.types.is_timestamp(given) or pa.types.is_date(given)):
+    if kind == MOMENT and (pa.types.is_timestamp(source) or pa.types.is_date(source)):
         return (
-            values.cast(pa.timestamp("us", getattr(given, "tz", None)), safe=False)
+            values.cast(pa.timestamp("us", getattr(source, "tz", None)), safe=False)
             .cast(LONG)
             .cast(MOMENT)
         )
-    raise UserError(f"found a cast of {given} to {kind}, allowed: of texts and numbers")
+    raise UserError(f"found a cast of {source} to {kind}, allowed: of texts and numbers")
 
 
 def _of_number(values: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -147,36 +147,36 @@ def _of_text(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _double(word: str) -> float | None:
-    found = NUMBER.fullmatch(word.strip(BLANK))
+    match = NUMBER.fullmatch(word.strip(BLANK))
     return (
         None
-        if found is None
-        else float(found[0].rstrip("dDfF") if "inf" not in found[0].lower() else found[0])
+        if match is None
+        else float(match[0].rstrip("dDfF") if "inf" not in match[0].lower() else match[0])
     )
 
 
 def _whole(word: str, least: int, most: int) -> int | None:
-    found = WHOLE.fullmatch(word)
-    if found is None:
+    match = WHOLE.fullmatch(word)
+    if match is None:
         return None
-    number = int((found[1] or "") + (found[2] or "0"))
+    number = int((match[1] or "") + (match[2] or "0"))
     return number if least <= number <= most else None
 
 
 def _decimal(word: str) -> Decimal | None:
     try:
-        found = EXACT.create_decimal(word.strip(BLANK))
+        number = EXACT.create_decimal(word.strip(BLANK))
     except InvalidOperation:
         return None
-    return found if found.is_finite() and "_" not in word else None
+    return number if number.is_finite() and "_" not in word else None
 
 
 def rounded(value: Decimal | None, kind: pa.DataType) -> Decimal | None:
     """A decimal with the type's digits, halves away from zero; None where they do not hold it."""
     if value is None:
         return None
-    found = value.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, EXACT)
-    return found if abs(found) < Decimal(10) ** (kind.precision - kind.scale) else None
+    result = value.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, EXACT)
+    return result if abs(result) < Decimal(10) ** (kind.precision - kind.scale) else None
 
 
 def _truth(word: str) -> bool | None:
@@ -186,25 +186,25 @@ def _truth(word: str) -> bool | None:
 
 def _time(word: str) -> int | None:
     word = word.strip(BLANK)
-    found = YEAR_MONTH.fullmatch(word)
-    if found is not None:
-        word = f"{found[1]}-{int(found[2] or 1):02}-01"
+    match = YEAR_MONTH.fullmatch(word)
+    if match is not None:
+        word = f"{match[1]}-{int(match[2] or 1):02}-01"
     # Any other plain number is no timestamp to Spark.
     return None if NUMBER.fullmatch(word) or not word.isascii() else micros(word)
 
 
 def _number(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    given = values.type
+    source = values.type
     if pa.types.is_floating(kind):
         return values.cast(kind, safe=False)  # the nearest one
-    if is_whole(kind) and is_whole(given):
+    if is_whole(kind) and is_whole(source):
         return values.cast(kind, safe=False)
-    if is_whole(kind) and is_decimal(given):
-        cut = [None if each is None else int(each) for each in values.to_pylist()]
+    if is_whole(kind) and is_decimal(source):
+        cut = [None if value is None else int(value) for value in values.to_pylist()]
         bits = (1 << kind.bit_width) - 1
         half = 1 << (kind.bit_width - 1)
         return pa.array(
-            [None if each is None else ((each + half) & bits) - half for each in cut], kind
+            [None if value is None else ((value + half) & bits) - half for value in cut], kind
         )
     if is_whole(kind):
         most = float((1 << (kind.bit_width - 1)) - 1)
@@ -216,20 +216,20 @@ def _number(values: pa.Array, kind: pa.DataType) -> pa.Array:
             np.where(whole >= most, ends, inside), LONG, mask=np.asarray(values.is_null())
         ).cast(kind)
     texts = [
-        None if each is None else _decimal(repr(each) if isinstance(each, float) else str(each))
-        for each in values.to_pylist()
+        None if value is None else _decimal(repr(value) if isinstance(value, float) else str(value))
+        for value in values.to_pylist()
     ]
-    return pa.array([rounded(each, kind) for each in texts], kind)
+    return pa.array([rounded(text, kind) for text in texts], kind)
 
 
 def _moment(values: pa.Array) -> pa.Array:
     if is_whole(values.type):
         return pc.multiply(values.cast(LONG), 1_000_000).cast(MOMENT)
-    found = [
-        None if each is None or not isfinite(each) else _within(each * 1_000_000)
-        for each in values.to_pylist()
+    moments = [
+        None if value is None or not isfinite(value) else _within(value * 1_000_000)
+        for value in values.to_pylist()
     ]
-    return pa.array(found, LONG).cast(MOMENT)
+    return pa.array(moments, LONG).cast(MOMENT)
 
 
 def _within(number: float | Decimal) -> int:
@@ -255,23 +255,25 @@ def to_text(values: pa.Array) -> pa.Array:
     if pa.types.is_null(kind):
         return pa.nulls(len(values), TEXT)
     if pa.types.is_floating(kind):
-        found = [None if each is None else double_text(each) for each in values.to_pylist()]
-        return pa.array(found, TEXT)
+        texts = [None if value is None else double_text(value) for value in values.to_pylist()]
+        return pa.array(texts, TEXT)
     if pa.types.is_timestamp(kind):
         return pa.array(
             [
-                None if each is None else _shown_time(each)
-                for each in values.cast(pa.timestamp("us")).to_pylist()
+                None if value is None else _shown_time(value)
+                for value in values.cast(pa.timestamp("us")).to_pylist()
             ],
             TEXT,
         )
     if is_decimal(kind):
-        return pa.array([None if each is None else str(each) for each in values.to_pylist()], TEXT)
+        return pa.array(
+            [None if value is None else str(value) for value in values.to_pylist()], TEXT
+        )
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return pa.array(
             [
-                None if each is None else each.decode(errors="replace")
-                for each in values.to_pylist()
+                None if value is None else value.decode(errors="replace")
+                for value in values.to_pylist()
             ],
             TEXT,
         )

@@ -79,8 +79,8 @@ def why_it_waited(folder: Path, run: Run, plan: Plan, message_id: str) -> Waited
     """Explain the wait of a message of a scenario. Raises UserError where there is no such one."""
     table = rows_of(folder, run)
     rows = _Rows(table)
-    own = [k for k, each in enumerate(rows.ids) if each == message_id]
-    if not own:
+    places = [k for k, name in enumerate(rows.ids) if name == message_id]
+    if not places:
         rejected = rejection(folder, run.manifest["file_format"], message_id) or rejection(
             folder.resolve().parent, run.manifest["file_format"], message_id
         )
@@ -88,12 +88,14 @@ def why_it_waited(folder: Path, run: Run, plan: Plan, message_id: str) -> Waited
             f"{folder}: found no decision on {message_id!r}; "
             + (rejected or "no message has this id")
         )
-    last = max(own, key=lambda k: (rows.attempts[k], rows.came[k] if rows.known[k] else 0))
-    found = _of(rows, last)
+    last = max(places, key=lambda k: (rows.attempts[k], rows.came[k] if rows.known[k] else 0))
+    answer = _of(rows, last)
     if not rows.known[last] or not rows.destinations[last]:
-        return found
-    found = _with_others(rows, last, found)
-    return replace(found, otherwise=list(_otherwise(table, plan, found))) if found.wait else found
+        return answer
+    answer = _with_others(rows, last, answer)
+    return (
+        replace(answer, otherwise=list(_otherwise(table, plan, answer))) if answer.wait else answer
+    )
 
 
 def _of(rows: _Rows, k: int) -> Waited:
@@ -160,9 +162,9 @@ def _start_in(messages: pa.Table, plan: Plan, message_id: str) -> float | None:
 
 
 def _with_priority(messages: pa.Table, message_id: str) -> pa.Table:
-    said: list[Any] = text(messages, PRIORITY).to_pylist()
-    said[text(messages, "id").to_pylist().index(message_id)] = str(HIGHEST)
-    values = pa.array([each or None for each in said], pa.string())
+    priorities: list[Any] = text(messages, PRIORITY).to_pylist()
+    priorities[text(messages, "id").to_pylist().index(message_id)] = str(HIGHEST)
+    values = pa.array([priority or None for priority in priorities], pa.string())
     if PRIORITY in messages.column_names:
         return messages.set_column(messages.column_names.index(PRIORITY), PRIORITY, values)
     return messages.append_column(PRIORITY, values)
@@ -175,12 +177,12 @@ def _one_more_reader(messages: pa.Table, plan: Plan, found: Waited) -> Plan | No
     """
     several = len(plan.clusters) > 1
     for cluster in plan.clusters:
-        own = cluster.start().objects.get(Ref(KIND, found.destination or ""))
-        if (several and cluster.name != found.cluster) or not isinstance(own, Worker):
+        worker = cluster.start().objects.get(Ref(KIND, found.destination or ""))
+        if (several and cluster.name != found.cluster) or not isinstance(worker, Worker):
             continue
-        target = f"{own.name}@{cluster.name}" if several else own.name
+        target = f"{worker.name}@{cluster.name}" if several else worker.name
         first = int(times(column(messages, "time")).values.min(initial=0))
-        begins = min([first, *(each.micros for each in plan.changes)])
-        change = Change.at_micros(target, READERS, own.readers + 1, begins)
+        begins = min([first, *(change.micros for change in plan.changes)])
+        change = Change.at_micros(target, READERS, worker.readers + 1, begins)
         return Plan(plan.clusters, [change, *plan.changes])
     return None

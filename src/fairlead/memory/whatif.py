@@ -41,8 +41,10 @@ def what_if(folder: Path, run: Run, plan: Plan, group: str, time: int, priority:
     rows = rows_of(folder, run)
     messages = messages_of(rows)
     _check_order(messages)
-    found = validate(Found(_with_raise(messages, group, time, priority), None), plan, worked=True)
-    ready = prepared(accepted(found), [plan])
+    with_raise = validate(
+        Found(_with_raise(messages, group, time, priority), None), plan, worked=True
+    )
+    ready = prepared(accepted(with_raise), [plan])
     known, attempts = simulated(ready, plan)
     again = attempt_rows(ready.messages, known, attempts, dated=False)
     whose = dict(
@@ -54,13 +56,13 @@ def what_if(folder: Path, run: Run, plan: Plan, group: str, time: int, priority:
 def messages_of(rows: pa.Table) -> pa.Table:
     """The messages that a scenario's decisions are about, their times in seconds."""
     first = rows.filter(pc.equal(column(rows, "attempt").cast(pa.int64()), 1))
-    own = [name for name in first.column_names if name not in (*DECISION, *ATTEMPT)]
+    names = [name for name in first.column_names if name not in (*DECISION, *ATTEMPT)]
     ids = text(first, "id").to_pylist()
     places: Int64s = np.array([*{name: k for k, name in reversed([*enumerate(ids)])}.values()])
-    found = taken(first.select(own), np.sort(places))
-    at = times(column(found, "time"))
+    messages = taken(first.select(names), np.sort(places))
+    at = times(column(messages, "time"))
     exact = _exact(at.values.tolist(), pa.decimal128(38, 6))
-    return found.set_column(own.index("time"), "time", exact)
+    return messages.set_column(names.index("time"), "time", exact)
 
 
 def _check_order(messages: pa.Table) -> None:
@@ -79,8 +81,8 @@ def _with_raise(messages: pa.Table, group: str, time: int, priority: int) -> pa.
     """The same messages, and one in each cluster that has the group, which raises it."""
     names = [name for name in ("cluster", "tenant") if name in messages.column_names]
     groups = text(messages, "group")
-    own = messages.filter(pc.equal(groups, group))
-    if not len(own):
+    members = messages.filter(pc.equal(groups, group))
+    if not len(members):
         every = sorted({*groups.to_pylist()} - {""})
         near = get_close_matches(group, every, MAX_NAMED, cutoff=0) or every[:MAX_NAMED]
         known = ", ".join(map(repr, near))
@@ -88,7 +90,9 @@ def _with_raise(messages: pa.Table, group: str, time: int, priority: int) -> pa.
             f"--promote: found {group!r}, allowed: a group of the scenario's messages"
             + (f", such as {known}" if known else "; none of them has one")
         )
-    whose = sorted({*zip(*(text(own, name).to_pylist() for name in names), strict=True)} or {()})
+    whose = sorted(
+        {*zip(*(text(members, name).to_pylist() for name in names), strict=True)} or {()}
+    )
     texts = dict.fromkeys(("id", "group", "type", *names), pa.string())
     for name in (*texts, "priority"):
         have = text(messages, name)
@@ -100,14 +104,14 @@ def _with_raise(messages: pa.Table, group: str, time: int, priority: int) -> pa.
         )
     more = [
         {
-            **dict(zip(names, each, strict=True)),
+            **dict(zip(names, owner, strict=True)),
             "id": f"{RAISE}-{k}",
             "group": group,
             "type": SET_PRIORITY,
             "priority": str(priority),
             "time": time,
         }
-        for k, each in enumerate(whose)
+        for k, owner in enumerate(whose)
     ]
     columns = []
     for field in messages.schema:
@@ -120,18 +124,18 @@ def _with_raise(messages: pa.Table, group: str, time: int, priority: int) -> pa.
 
 
 def _exact(micros: list[object], kind: pa.DataType) -> pa.Array:
-    return pa.array([Decimal(str(each)).scaleb(-6) for each in micros], kind)
+    return pa.array([Decimal(str(time)).scaleb(-6) for time in micros], kind)
 
 
 def starts(rows: pa.Table) -> dict[str, int]:
     """By message: when it started first, in microseconds."""
     at = times(column(rows, "start"))
-    found: dict[str, int] = {}
+    firsts: dict[str, int] = {}
     ids = text(rows, "id").to_pylist()
     for name, start, known in zip(ids, at.values.tolist(), at.known.tolist(), strict=True):
         if known:
-            found[name] = min(start, found.get(name, start))
-    return found
+            firsts[name] = min(start, firsts.get(name, start))
+    return firsts
 
 
 def _effect(before: Starts, after: Starts, whose: Mapping[str, str], group: str) -> WhatIf:
@@ -140,16 +144,18 @@ def _effect(before: Starts, after: Starts, whose: Mapping[str, str], group: str)
         for name, start in before.items()
         if name in after and name in whose
     ]
-    own = [each for each in moved if whose[each[0]] == group]
-    others = [each for each in moved if whose[each[0]] != group]
-    sooner = sorted((start, name, later) for name, start, later in own if later < 0)
-    delayed = [each for each in others if each[2] > 0]
+    members = [move for move in moved if whose[move[0]] == group]
+    others = [move for move in moved if whose[move[0]] != group]
+    sooner = sorted((start, name, later) for name, start, later in members if later < 0)
+    delayed = [move for move in others if move[2] > 0]
     hurt: dict[str, list[tuple[float, float]]] = {}
     for name, start, later in delayed:
         hurt.setdefault(whose[name] or name, []).append((later, start))
     listed = [
-        Shift(name, len(each), min(start for _, start in each), max(later for later, _ in each))
-        for name, each in hurt.items()
+        Shift(
+            name, len(delays), min(start for _, start in delays), max(later for later, _ in delays)
+        )
+        for name, delays in hurt.items()
     ]
     listed.sort(key=lambda each: (-each.seconds, each.name))
     return WhatIf(

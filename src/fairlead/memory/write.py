@@ -62,8 +62,8 @@ def _cells(column: pa.Array) -> pa.Array:
     """A column as it stands in CSV; nothing where there is nothing, and "" for an empty text."""
     texts = pa.array(_moments(column), pa.string()) if _is_time(column) else None
     if pa.types.is_floating(column.type):
-        found = [None if each is None else _without_power(each) for each in _floats(column)]
-        texts = pa.array(found, pa.string())
+        spellings = [None if value is None else _without_power(value) for value in _floats(column)]
+        texts = pa.array(spellings, pa.string())
     if texts is None:
         texts = to_text(column)
     if is_text(column.type):
@@ -75,7 +75,7 @@ def _cells(column: pa.Array) -> pa.Array:
 
 
 def _quoted(name: str) -> str:
-    odd = any(each in name for each in ',"\r\n')
+    odd = any(mark in name for mark in ',"\r\n')
     return '"' + name.replace('"', '""') + '"' if odd else name
 
 
@@ -96,10 +96,10 @@ def _moments(column: pa.Array) -> list[str | None]:
 
 def _floats(column: pa.Array) -> list[float | None]:
     """Numbers with the digits that name them in their width, and no more."""
-    found: list[float | None] = column.to_pylist()
+    floats: list[float | None] = column.to_pylist()
     if pa.types.is_float32(column.type):
-        found = [None if each is None else float(str(np.float32(each))) for each in found]
-    return found
+        floats = [None if value is None else float(str(np.float32(value))) for value in floats]
+    return floats
 
 
 def _without_power(value: float) -> str:
@@ -110,8 +110,8 @@ def _without_power(value: float) -> str:
     """
     if not any(least <= abs(value) < below for least, below in SPELLED_OUT):
         return double_text(value)
-    found = f"{Decimal(repr(value)):f}"
-    return found if "." in found else found + ".0"
+    digits = f"{Decimal(repr(value)):f}"
+    return digits if "." in digits else digits + ".0"
 
 
 def _json(table: pa.Table) -> list[str]:
@@ -129,7 +129,7 @@ def _json_values(column: pa.Array) -> list[Any]:
     if pa.types.is_date(column.type):
         column = to_text(column)
     if pa.types.is_floating(column.type):  # JSON has no number for some
-        found = _floats(column)
-        return [double_text(x) if x is not None and not isfinite(x) else x for x in found]
+        floats = _floats(column)
+        return [double_text(x) if x is not None and not isfinite(x) else x for x in floats]
     values: list[Any] = column.to_pylist()
     return values
