@@ -68,9 +68,9 @@ def for_spark(place: str) -> str:
     >>> for_spark("/data/*.csv"), for_spark("s3a://calls/2026-11")
     ('file:///data/*.csv', 's3a://calls/2026-11')
     """
-    found = local(place)
-    if found is None:
+    path = local(place)
+    if path is None:
         return place
-    if SPECIAL.search(str(found)) and found.exists():
-        found = Path(OF_PATTERNS.sub(r"\\\1", str(found.absolute())))
-    return on_this_machine(found)
+    if SPECIAL.search(str(path)) and path.exists():
+        path = Path(OF_PATTERNS.sub(r"\\\1", str(path.absolute())))
+    return on_this_machine(path)

@@ -70,16 +70,16 @@ def stored(file: Path) -> pa.Schema:
     Those are moments, whatever Arrow says. Raises ArrowException, OSError.
     """
     columns = pq.read_metadata(file).schema
-    found = columns.to_arrow_schema().remove_metadata()
+    schema = columns.to_arrow_schema().remove_metadata()
     for column in map(columns.column, range(len(columns))):
-        place = found.get_field_index(column.path)
+        place = schema.get_field_index(column.path)
         if place >= 0 and column.converted_type == "INTERVAL":
-            found = found.set(place, pa.field(column.path, pa.month_day_nano_interval()))
+            schema = schema.set(place, pa.field(column.path, pa.month_day_nano_interval()))
         elif place >= 0 and column.logical_type.type == "UUID":
-            found = found.set(place, pa.field(column.path, pa.uuid()))
+            schema = schema.set(place, pa.field(column.path, pa.uuid()))
         elif place >= 0 and column.physical_type == "INT96":
-            found = found.set(place, pa.field(column.path, pa.timestamp("us", "UTC")))
-    return found
+            schema = schema.set(place, pa.field(column.path, pa.timestamp("us", "UTC")))
+    return schema
 
 
 def nanoseconds(schema: pa.Schema | None) -> dict[str, bool]:

@@ -18,8 +18,8 @@ def table_of(spark: SparkSession, place: str) -> DataFrame:
     """The table that a place names: `table:catalog.schema.table`. Raises UserError."""
     name = place.removeprefix(TABLE)
     try:
-        found = spark.table(name)
-        if not found.columns:
+        table = spark.table(name)
+        if not table.columns:
             raise UserError(f"{place}: not a table: found no columns")
     except ParseException:
         raise UserError(
@@ -36,7 +36,7 @@ def table_of(spark: SparkSession, place: str) -> DataFrame:
             f"{place}: found results that are not whole (a run writes them, or was killed), "
             "allowed: those of a run that has ended"
         )
-    return found
+    return table
 
 
 def missing(spark: SparkSession, name: str) -> str:
@@ -70,7 +70,7 @@ def files_of(spark: SparkSession, name: str) -> dict[str, str] | None:
     beside = with_ending(name, RUN)
     if not spark.catalog.tableExists(beside):
         return None
-    found = spark.table(beside)
-    if found.columns != ["name", "content"]:
+    files = spark.table(beside)
+    if files.columns != ["name", "content"]:
         return None
-    return {row["name"]: row["content"] for row in found.collect()}
+    return {row["name"]: row["content"] for row in files.collect()}

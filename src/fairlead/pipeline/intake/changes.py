@@ -62,8 +62,8 @@ def of_journal(path: str | Path, kind: Kind) -> list[Change]:
         names = names_in(str(place), kind) or []
         if without_decisions(names) == names:
             return []
-        with place.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as found:
-            there = found.find(CHANGED.encode()) >= 0
+        with place.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            there = content.find(CHANGED.encode()) >= 0
     else:
         return []
     return load_changes(place) if there else []
@@ -96,10 +96,10 @@ def of_table(table: pa.Table, where: str) -> list[Change]:
 def _values(column: pa.ChunkedArray, where: str) -> list[object]:
     """A column's values as Python has them. Raises ChangeError where it has them not."""
     try:
-        found: list[object] = column.to_pylist()
+        values: list[object] = column.to_pylist()
     except (ValueError, OverflowError, LookupError):
         raise ChangeError(
             f"{where}: found {column.type} that cannot be read, allowed: text in UTF-8, and dates "
             "from 0001 to 9999 in a zone that is known"
         ) from None
-    return found
+    return values

@@ -26,10 +26,10 @@ def changes_at(spark: SparkSession, place: str) -> list[Change]:
     Raises ChangeError, UserError, EnvironmentProblem.
     """
     if place.startswith(TABLE):
-        found = table_of(spark, place)
-        check_names(found.columns, place)
-        order = [name for name in ("time", "target", "attribute", "value") if name in found.columns]
-        rows = found.limit(MOST + 1).orderBy(*order).toArrow()
+        table = table_of(spark, place)
+        check_names(table.columns, place)
+        order = [name for name in ("time", "target", "attribute", "value") if name in table.columns]
+        rows = table.limit(MOST + 1).orderBy(*order).toArrow()
         if len(rows) > MOST:
             raise ChangeError(f"{place}: found more than {MOST:,} rows, allowed: so many changes")
         return of_table(rows, place)

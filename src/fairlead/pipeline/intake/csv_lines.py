@@ -65,7 +65,7 @@ def _cells(
 
     `ends`: what ends a cell. `end`: what ends a row; in a quoted cell it is a line break as any.
     """
-    found: Cells = []
+    cells: Cells = []
     n = len(text)
     while True:
         start = at
@@ -77,11 +77,11 @@ def _cells(
             cell = text[start:at]
         if len(cell) > LONGEST_CELL:
             raise TooLongError(text.count(end, 0, start) + 1)
-        found.append(cell or None)
+        cells.append(cell or None)
         if text.startswith(separator, at):
             at += 1
             continue
-        return found, min(n, at + len(end))
+        return cells, min(n, at + len(end))
 
 
 def line_too_long(text: str) -> int | None:
@@ -97,8 +97,8 @@ def line_too_long(text: str) -> int | None:
 
 
 def _end(text: str, at: int, ends: re.Pattern[str]) -> int:
-    found = ends.search(text, at)
-    return len(text) if found is None else found.start()
+    match = ends.search(text, at)
+    return len(text) if match is None else match.start()
 
 
 def _passed(text: str, at: int, ends: re.Pattern[str]) -> int:

@@ -89,10 +89,10 @@ def kind_of(path: str, input_format: str | None, options: Mapping[str, str]) -> 
     """The format by what was said, else by the file's ending, or by that of the folder's files."""
     ending = "" if input_format else _ending_of(path)
     kind = input_format or FORMATS[ending]
-    said = checked(options, kind)
+    settings = checked(options, kind)
     if ending == TABBED:
-        said.setdefault("sep", "\t")
-    return Kind(kind, said)
+        settings.setdefault("sep", "\t")
+    return Kind(kind, settings)
 
 
 def readable(path: str, kind: Kind) -> None:
@@ -130,22 +130,22 @@ def names_in(path: str, kind: Kind) -> list[str] | None:
         return None
     files = [file for file in files_in(place, path) if file.stat().st_size]
     if kind.format == "text":
-        found: list[str] | None = ["value"]
+        names: list[str] | None = ["value"]
     elif kind.format == "csv":
-        found = _common_header(files, kind)
+        names = _common_header(files, kind)
     elif kind.format == "json":
-        found = _keys(files, kind)
+        names = _keys(files, kind)
     elif kind.format == "parquet":
-        found = _schemas(files)
+        names = _schemas(files)
     else:
-        found = None
-    return None if found is None else [*found, *_partitions(files, place)]
+        names = None
+    return None if names is None else [*names, *_partitions(files, place)]
 
 
 def is_pattern(path: str) -> bool:
     """Whether a path stands for several, as Spark has it."""
     place = local(path)
-    return any(each in path for each in "*?[{") and not (place and place.exists())
+    return any(mark in path for mark in "*?[{") and not (place and place.exists())
 
 
 def files_in(place: Path, path: str) -> list[Path]:
@@ -156,13 +156,13 @@ def files_in(place: Path, path: str) -> list[Path]:
 
     if not place.is_dir():
         return [place]
-    found = []
+    paths = []
     for folder, inside, files in os.walk(place, onerror=refuse):
         inside[:] = sorted(name for name in inside if not name.startswith(PASSED_OVER))
-        found += [Path(folder, name) for name in sorted(files) if not name.startswith(PASSED_OVER)]
-    if not found:
+        paths += [Path(folder, name) for name in sorted(files) if not name.startswith(PASSED_OVER)]
+    if not paths:
         raise UserError(f"{path}: found an empty folder, allowed: a table's file or files")
-    return found
+    return paths
 
 
 def _ending_of(path: str) -> str:
@@ -171,16 +171,18 @@ def _ending_of(path: str) -> str:
     names = [(place or Path(path)).name]
     if place is not None and place.is_dir():
         names = [file.name for file in files_in(place, path)]
-    found = sorted({_ending(name) for name in names})
-    kinds = {(FORMATS.get(each), each == TABBED) for each in found}
-    if len(kinds) == 1 and found[0] in FORMATS:
-        return found[0]
-    if all(each in FORMATS for each in found):
-        raise UserError(f"{path}: found {listed(found)} in one folder, allowed: files of one kind")
+    endings = sorted({_ending(name) for name in names})
+    kinds = {(FORMATS.get(ending), ending == TABBED) for ending in endings}
+    if len(kinds) == 1 and endings[0] in FORMATS:
+        return endings[0]
+    if all(ending in FORMATS for ending in endings):
+        raise UserError(
+            f"{path}: found {listed(endings)} in one folder, allowed: files of one kind"
+        )
     if place is not None and not is_pattern(path) and not place.exists():
         raise UserError(f"{path}: no such file or folder")
     raise UserError(
-        f"{path}: found {listed(each or 'no ending' for each in found)}, "
+        f"{path}: found {listed(ending or 'no ending' for ending in endings)}, "
         f"allowed: {', '.join(FORMATS)}; or say --input-format csv, json, parquet or text"
     )
 
@@ -197,7 +199,7 @@ def has_plain_folders(path: str) -> bool:
     root = local(path)
     if root is None or not root.is_dir():
         return False
-    inside = [each.name for each in root.iterdir() if each.is_dir()]
+    inside = [folder.name for folder in root.iterdir() if folder.is_dir()]
     return any("=" not in name and not name.startswith(PASSED_OVER) for name in inside)
 
 
@@ -339,7 +341,7 @@ def _never_closed(lines: Iterable[str], sep: str) -> bool:
 
 def _keys(files: list[Path], kind: Kind) -> list[str] | None:
     """All names that the objects of small files have."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     if sum(file.stat().st_size for file in files) > MAX_JSON or kind.encoding != UTF8:
         return None
     for file in files:
@@ -357,17 +359,17 @@ def _keys(files: list[Path], kind: Kind) -> list[str] | None:
                 return None
             if not isinstance(row, dict):
                 return None
-            found |= dict.fromkeys(row)
-    return list(found)
+            names |= dict.fromkeys(row)
+    return list(names)
 
 
 def each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object of JSON. Raises KeyError for a key that it has twice."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         keys = [key for key, _ in pairs]
         raise KeyError(next(key for key in keys if keys.count(key) > 1))
-    return found
+    return members
 
 
 def key_twice(file: Path, error: KeyError) -> UserError:
@@ -411,7 +413,7 @@ def _schemas(files: list[Path]) -> list[str] | None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found: dict[str, None] = {}
+    columns: dict[str, None] = {}
     if len(files) > MAX_SCHEMAS:
         return None
     for file in files:
@@ -421,5 +423,5 @@ def _schemas(files: list[Path]) -> list[str] | None:
             raise UserError(f"{file}: not a table of format parquet: {damaged(error)}") from None
         if len(set(names)) < len(names) and (refused := twice(file, names)) is not None:
             raise refused
-        found |= dict.fromkeys(names)
-    return list(found)
+        columns |= dict.fromkeys(names)
+    return list(columns)

@@ -41,8 +41,8 @@ def messages_of(table: DataFrame, plans: Sequence[Plan], where: str) -> DataFram
     once = table.withColumn(ODD, odd).dropDuplicates(["position", "time", "id", ODD])
     if all(len(plan.clusters) == 1 for plan in plans):
         routed = F.max(text(table, "destination") != "").alias("routed")
-        found = table.where(text(table, CLUSTER) != "").groupBy(CLUSTER).agg(routed)
-        if [row["routed"] for row in found.limit(2).collect()] == [True]:
+        clusters = table.where(text(table, CLUSTER) != "").groupBy(CLUSTER).agg(routed)
+        if [row["routed"] for row in clusters.limit(2).collect()] == [True]:
             names.remove(CLUSTER)
     decided = set(columns) - set(names)
     return once.select(*(quoted(name) for name in table.columns if name not in decided))

@@ -18,17 +18,17 @@ def mapped(
     table: DataFrame, path: str, columns: Mapping[str, str], drop: Sequence[str]
 ) -> DataFrame:
     """The table with these columns instead of its own. Raises UserError."""
-    own = [quoted(name) for name in kept(table.columns, columns, drop)]
+    others = [quoted(name) for name in kept(table.columns, columns, drop)]
     try:
         made = [F.expr(expression).alias(name) for name, expression in columns.items()]
-        chosen = table.select(*own, *made)
+        chosen = table.select(*others, *made)
         return chosen if own_columns(chosen) else table
     except (AnalysisException, ParseException) as error:
         spelled = ", ".join(f"{name}={expression}" for name, expression in columns.items())
         names = own_columns(table)
         unknown = unknown_column(error)
-        found = why(error) if unknown is None else no_column(unknown, names)
-        raise unmapped(path, spelled, found, names) from None
+        reason = why(error) if unknown is None else no_column(unknown, names)
+        raise unmapped(path, spelled, reason, names) from None
 
 
 def own_columns(table: DataFrame) -> list[str]:

@@ -59,7 +59,7 @@ def _instead(name: str, names: Sequence[str]) -> str:
                 return (
                     f"; or is it {separator} that is between cells: --read-option 'sep={separator}'"
                 )
-    other = [each for each in names if each.lower() == name]
+    other = [column for column in names if column.lower() == name]
     if other:
         return f", here --column {name}={other[0]}"
     return ", or use --number-rows" if name == IDENTITY else ""
@@ -69,7 +69,7 @@ def check_replayed(names: Sequence[str], where: str, plans: Iterable[Plan]) -> N
     """Refuse a table of these names, which cannot be replayed so. Raises MessageError."""
     check_names(names, where)
     for name in ATTEMPT:
-        if name in (each.lower() for each in names):
+        if name in (column.lower() for column in names):
             line = f"{where}: column {name!r} is what a replay adds; rename it"
             raise MessageError(line, renaming(line, name))
     if "service_time" not in names:
@@ -103,7 +103,7 @@ def names_of(
             raise UserError(f"{path}: {line}", f"{path}: --{line}")
     for name, expression in columns.items():
         column = expression.strip()
-        known = {each.lower() for each in names} | CONSTANTS
+        known = {other.lower() for other in names} | CONSTANTS
         if COLUMN.fullmatch(column) and column.lower() not in known:
             raise unmapped(path, f"{name}={expression}", no_column(column, names), names)
     return [*kept(names, columns, drop), *([IDENTITY] if number_rows else []), *columns]

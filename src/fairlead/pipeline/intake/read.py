@@ -81,7 +81,7 @@ UNCLOSED = "Malformed CSV record"
 SMALL = 1 << 28
 """Bytes of a file in which the line of such a cell is looked for."""
 NO_SINGLE_QUOTES = {"allowSingleQuotes": "false"}
-MORE_JSON = {each for each in KNOWN["json"] if each.startswith("allow")} | {"multiLine", "lineSep"}
+MORE_JSON = {name for name in KNOWN["json"] if name.startswith("allow")} | {"multiLine", "lineSep"}
 """Options with which a line may be more than an object of JSON."""
 CREATED = ("pandas.DataFrame", "pyarrow.Table", "list")
 """What Spark makes a DataFrame of."""
@@ -107,20 +107,20 @@ def read(
     too, where lines can be no rows. Raises UserError naming the file and what is wrong with it.
     """
     if path.startswith(TABLE):
-        found = table_of(spark, path)
-        asked = dict(columns or {})
-        names_of(own_columns(found), path, columns=asked, drop=drop, number_rows=False)
-        return mapped(found, path, asked, drop)
+        source = table_of(spark, path)
+        expressions = dict(columns or {})
+        names_of(own_columns(source), path, columns=expressions, drop=drop, number_rows=False)
+        return mapped(source, path, expressions, drop)
     places = [path] if only is None else only
-    kind, *others = (kind_of(each, input_format, options or {}) for each in places)
-    for each, other in zip(places[1:], others, strict=True):
+    kind, *others = (kind_of(place, input_format, options or {}) for place in places)
+    for place, other in zip(places[1:], others, strict=True):
         if other != kind:
             raise UserError(
-                f"{each}: found {other.format}, allowed: {kind.format}, as in {places[0]}"
+                f"{place}: found {other.format}, allowed: {kind.format}, as in {places[0]}"
             )
     schema = schema_of(path, kind)
     odd = refuse_unknown(path, schema, drop)
-    table = _loaded(spark, path, [for_spark(each) for each in places], kind, schema, odd)
+    table = _loaded(spark, path, [for_spark(place) for place in places], kind, schema, odd)
     names = own_columns(table)
     made = dict(columns or {})
     names_of(names, path, columns=made, drop=drop, number_rows=number_rows)
@@ -148,12 +148,12 @@ def _loaded(
     fine = nanoseconds(schema)
     if fine:  # Spark has no such times, and reads them as numbers if it may
         spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
-    said = _options(path, kind)
-    if places != [for_spark(path)] and "recursiveFileLookup" not in said:
-        said["basePath"] = for_spark(path)
+    settings = _options(path, kind)
+    if places != [for_spark(path)] and "recursiveFileLookup" not in settings:
+        settings["basePath"] = for_spark(path)
 
     def reader() -> DataFrameReader:
-        return spark.read.format(kind.format).options(**said)
+        return spark.read.format(kind.format).options(**settings)
 
     try:
         table = _without(reader(), schema, odd).load(places)
@@ -169,7 +169,7 @@ def _loaded(
         )
     if kind.format == "csv":
         _check_header(reader(), table, path, places)
-        other = kind.encoding == UTF8 and _holds_other_bytes(spark, places, said)
+        other = kind.encoding == UTF8 and _holds_other_bytes(spark, places, settings)
         return _with_malformed(reader(), table, places, other_bytes=other)
     if kind.format == "text":
         return _lines(table, kind)
@@ -182,8 +182,8 @@ def _no_table(error: Exception, path: str, kind: Kind) -> UserError:
     reason = why(error)
     if kind.format == "csv" and reason.startswith((CELL_TOO_LONG, UNCLOSED)):
         return _too_long(path)
-    found = not_reached(error) or f"not a table of format {kind.format}: {reason}"
-    return UserError(f"{_unread(error) or path}: {found}")
+    fault = not_reached(error) or f"not a table of format {kind.format}: {reason}"
+    return UserError(f"{_unread(error) or path}: {fault}")
 
 
 def _without(
@@ -192,8 +192,8 @@ def _without(
     """Reads all but the columns that Spark cannot read; it looks for none of these then."""
     if schema is None or not odd:
         return reader
-    kept = [field for field in schema if field.name not in odd]
-    known = [pa.field(field.name, _stored(field.type)) for field in kept]
+    fields = [field for field in schema if field.name not in odd]
+    known = [pa.field(field.name, _stored(field.type)) for field in fields]
     return reader.schema(from_arrow_schema(pa.schema(known), prefer_timestamp_ntz=True))
 
 
@@ -216,16 +216,16 @@ def _to_microseconds(table: DataFrame, fine: Mapping[str, bool]) -> DataFrame:
 
 
 def _options(path: str, kind: Kind) -> dict[str, str]:
-    said = {**OPTIONS.get(kind.format, {}), **kind.options}
+    settings = {**OPTIONS.get(kind.format, {}), **kind.options}
     if has_plain_folders(path):
-        said.setdefault("recursiveFileLookup", "true")
-    if kind.encoding != UTF8 and not {"multiLine", "lineSep"} & said.keys():
+        settings.setdefault("recursiveFileLookup", "true")
+    if kind.encoding != UTF8 and not {"multiLine", "lineSep"} & settings.keys():
         if kind.format == "json":
-            said["lineSep"] = "\n"
+            settings["lineSep"] = "\n"
         elif kind.encoding.startswith(("UTF-16", "UTF-32")):
             # Spark looks for the ends of lines among bytes, of which there are two or four then.
-            said["multiLine"] = "true"
-    return said
+            settings["multiLine"] = "true"
+    return settings
 
 
 def _check_header(reader: DataFrameReader, table: DataFrame, path: str, places: list[str]) -> None:
@@ -238,11 +238,11 @@ def _check_header(reader: DataFrameReader, table: DataFrame, path: str, places: 
         return
     # The names may as well be the file's own: only its first row can tell.
     first = reader.options(header="false").load(places).first()
-    found = Counter(str(cell).lower() for cell in first or ())
+    counts = Counter(str(cell).lower() for cell in first or ())
     for base in bases:
-        if placed[base.lower()] > 1 and found[base.lower()] > 1:
+        if placed[base.lower()] > 1 and counts[base.lower()] > 1:
             raise MessageError(
-                f"{path}: column {base!r}: found {found[base.lower()]} times in the header, "
+                f"{path}: column {base!r}: found {counts[base.lower()]} times in the header, "
                 "allowed: once (upper and lower case are alike)"
             )
 
@@ -254,7 +254,7 @@ def _with_malformed(
     schema = StructType([*table.schema.fields, StructField(MALFORMED, StringType())])
     # With pruning, cells would be counted among the columns that a query happens to need.
     options = {"columnNameOfCorruptRecord": MALFORMED, "columnPruning": "false"}
-    found = reader.options(**options).schema(schema).load(places)
+    rows = reader.options(**options).schema(schema).load(places)
     # Always true, but Spark refuses a query that looks at nothing but the place.
     seen = F.length(F.coalesce(quoted(table.columns[0]).cast("string"), F.lit(""))) >= 0
     row = F.when(seen, F.col(MALFORMED))
@@ -266,7 +266,7 @@ def _with_malformed(
     ]
     if other_bytes:
         reasons += [_in_utf8(name) for name in table.columns]
-    return found.withColumn(MALFORMED, F.coalesce(*reasons))
+    return rows.withColumn(MALFORMED, F.coalesce(*reasons))
 
 
 def _holds_other_bytes(spark: SparkSession, places: list[str], options: Mapping[str, str]) -> bool:
@@ -296,8 +296,8 @@ def _refuse_text_after(spark: SparkSession, path: str, places: list[str], kind: 
         F.size(F.from_json(line, "array<map<string,string>>", NO_SINGLE_QUOTES)) > 0, F.lit(False)
     )
     bad = odd & (F.coalesce(values, F.lit(0)) != 2) & begins
-    found = lines.where(bad).select("_metadata.file_path", F.substring(line, 1, LONGEST_SHOWN))
-    for file, text in found.limit(1).collect():
+    faults = lines.where(bad).select("_metadata.file_path", F.substring(line, 1, LONGEST_SHOWN))
+    for file, text in faults.limit(1).collect():
         here = local(path)
         raise text_after(path if here and here.is_file() else str(local(file) or file), text)
 
@@ -327,8 +327,8 @@ def _json(table: DataFrame) -> DataFrame:
     """The table with the reason where a line is no object."""
     row = F.col(MALFORMED)
     # Spark looks for faults only in what a query needs; every query is to find the same ones.
-    asked = [quoted(name).isNull().cast("int") for name in own_columns(table)]
-    seen = F.when(reduce(add, asked) >= 0, row)
+    checks = [quoted(name).isNull().cast("int") for name in own_columns(table)]
+    seen = F.when(reduce(add, checks) >= 0, row)
     allowed = f"allowed: an object of JSON on one line, in UTF-8; {ONE_LINE}"
     return table.withColumn(
         MALFORMED, F.when(seen.isNotNull(), _found("row", F.make_valid_utf8(seen), allowed))
@@ -395,19 +395,21 @@ def _numbered(spark: SparkSession, table: DataFrame, path: str) -> DataFrame:
         (F.col(PREFIX + "row") + F.col(PREFIX + "shift")).cast("string"), ROW_DIGITS, "0"
     )
     joined = placed.join(F.broadcast(offsets), [PREFIX + "file", PREFIX + "piece"])
-    own = [quoted(name) for name in table.columns if name != IDENTITY]
-    return joined.select(F.concat(F.col(PREFIX + "name"), F.lit(":"), number).alias(IDENTITY), *own)
+    columns = [quoted(name) for name in table.columns if name != IDENTITY]
+    return joined.select(
+        F.concat(F.col(PREFIX + "name"), F.lit(":"), number).alias(IDENTITY), *columns
+    )
 
 
 def _relative(files: Sequence[str], path: str) -> list[str]:
     """Each file's name below the folder that was read."""
     root = local(path)
-    found = []
+    names = []
     for file in files:
         place = local(file) or Path(file)
         inside = root is not None and root.is_dir() and place.is_relative_to(root.resolve())
-        found.append(str(place.relative_to(root.resolve())) if root and inside else place.name)
-    return found
+        names.append(str(place.relative_to(root.resolve())) if root and inside else place.name)
+    return names
 
 
 @contextmanager

@@ -59,25 +59,25 @@ def checked(options: Mapping[str, str], file_format: str) -> dict[str, str]:
     """The options as Spark takes them. Raises UserError for one that would have no effect."""
     known = KNOWN[file_format]
     folded = {name.lower(): name for name in known}
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for name, value in options.items():
         if name.lower() not in folded:
             raise _refused(
                 f"found {shown(name)}, allowed for {file_format}: {listed(known)}"
                 f"{hint(name, known)}"
             )
-        own = ALSO.get(folded[name.lower()], folded[name.lower()])
-        if own in found:
-            raise _refused(f"found {own} again as {name!r}, allowed: once")
-        found[own] = value
-    if found.get("mode", PERMISSIVE).upper() != PERMISSIVE:
+        option = ALSO.get(folded[name.lower()], folded[name.lower()])
+        if option in settings:
+            raise _refused(f"found {option} again as {name!r}, allowed: once")
+        settings[option] = value
+    if settings.get("mode", PERMISSIVE).upper() != PERMISSIVE:
         raise _refused(
-            f"mode: found {shown(found['mode'])}, allowed: only {PERMISSIVE}; what is no row is "
+            f"mode: found {shown(settings['mode'])}, allowed: only {PERMISSIVE}; what is no row is "
             "put into rejected/, with its reason"
         )
-    if "encoding" in found:
-        found["encoding"] = _encoding(found["encoding"])
-    return found
+    if "encoding" in settings:
+        settings["encoding"] = _encoding(settings["encoding"])
+    return settings
 
 
 def _encoding(value: str) -> str:

@@ -83,9 +83,9 @@ def _hash(messages: DataFrame, seed: int, *more: Column) -> Column:
 
 def _numbered(name: str) -> Column:
     """The name as text; of a copy with its number."""
-    own = quoted(name).cast("string")
-    copied = F.concat(own, F.lit("~"), F.col(NUMBER).cast("string"))
-    return F.when((F.col(NUMBER) > 0) & (own != ""), copied).otherwise(own)
+    word = quoted(name).cast("string")
+    copied = F.concat(word, F.lit("~"), F.col(NUMBER).cast("string"))
+    return F.when((F.col(NUMBER) > 0) & (word != ""), copied).otherwise(word)
 
 
 def _shift(messages: DataFrame, seed: int) -> Column:
@@ -95,7 +95,7 @@ def _shift(messages: DataFrame, seed: int) -> Column:
     time = micros(messages)
     names = [name for name in (ID, GROUP) if name in messages.columns]
     alike = [F.when(text(messages, name).rlike(LIKE_A_COPY), quoted(name)) for name in names]
-    first, last, conversations, clusters, *found = (
+    first, last, conversations, clusters, *examples = (
         messages.where(time.isNotNull())
         .agg(
             F.min(time),
@@ -106,7 +106,7 @@ def _shift(messages: DataFrame, seed: int) -> Column:
         )
         .collect()[0]
     )
-    for name, like in zip(names, found, strict=True):
+    for name, like in zip(names, examples, strict=True):
         if like is not None:
             raise like_a_copy(name, like)
     period = (last or 0) - (first or 0)

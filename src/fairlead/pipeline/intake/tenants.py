@@ -32,12 +32,12 @@ def one_tenant(rows: DataFrame, plans: Iterable[Plan]) -> DataFrame:
 
 def _clusters(plans: Iterable[Plan], *, named: bool) -> list[Sequence[str]]:
     """What messages call the clusters that have them, in each plan; "": the only one."""
-    found: dict[tuple[str, ...], None] = {}
+    clusters: dict[tuple[str, ...], None] = {}
     for plan in plans:
         names = sorted(cluster.name for cluster in plan.clusters)
         alone = ("",) if len(names) == 1 else ()
-        found[(*alone, *names) if named else alone] = None
-    return list(found)
+        clusters[(*alone, *names) if named else alone] = None
+    return list(clusters)
 
 
 def _one_tenant(rows: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -46,8 +46,8 @@ def _one_tenant(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     where = F.lit("") if "" in names else text(rows, "cluster")
     keyed = rows.withColumns({WHERE: where, NAME: text(rows, "group")})
     tenant = text(rows, "tenant")
-    found = F.col(GOOD) & (F.col(NAME) != "") & text(rows, "cluster").isin(*names)
-    grouped = keyed.where(found)
+    condition = F.col(GOOD) & (F.col(NAME) != "") & text(rows, "cluster").isin(*names)
+    grouped = keyed.where(condition)
     hashed = F.xxhash64(tenant)
     several = (
         grouped.groupBy(WHERE, NAME)
@@ -63,7 +63,7 @@ def _one_tenant(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     joined = grouped.join(owners, [WHERE, NAME], "left")
     checked = joined.withColumns({GOOD: owned, REASON: _reason(tenant)})
     # Messages of no group take no part in the join, where they would all be of one key.
-    return keyed.where(~found).unionByName(checked.drop(OWNER)).drop(WHERE, NAME)
+    return keyed.where(~condition).unionByName(checked.drop(OWNER)).drop(WHERE, NAME)
 
 
 def _reason(tenant: Column) -> Column:

@@ -33,8 +33,8 @@ def unique(
     good = accepted.where(GOOD)
     if before is not None and good.limit(FEW + 1).count() <= FEW:
         # What is remembered may be many times as much: it is looked through, and not moved.
-        own = good.select(F.xxhash64(ID).alias(HASH))
-        before = before.join(F.broadcast(own), HASH, "left_semi")
+        few_hashes = good.select(F.xxhash64(ID).alias(HASH))
+        before = before.join(F.broadcast(few_hashes), HASH, "left_semi")
     hashes = good.select(F.xxhash64(ID).alias(HASH), F.lit(1).alias("new"))
     if before is not None:
         hashes = hashes.unionByName(before.select(HASH, F.lit(0).alias("new")))
@@ -51,14 +51,14 @@ def unique(
     suspect = F.col(RANK) & F.col(GOOD)
     clear = marked.where(F.coalesce(~suspect, F.lit(True))).drop(RANK)
     several = marked.where(suspect).drop(RANK)
-    found = F.concat(F.lit("id: found '"), F.col(ID), F.lit(AGAIN))
+    reason = F.concat(F.lit("id: found '"), F.col(ID), F.lit(AGAIN))
     if before is not None:
-        asked = before.join(suspects, HASH, "left_semi")
-        seen = asked.groupBy(ID).agg(F.max(AT).alias(EARLIER))
+        matches = before.join(suspects, HASH, "left_semi")
+        seen = matches.groupBy(ID).agg(F.max(AT).alias(EARLIER))
         several = several.join(seen, ID, "left")
     repeated = _again(accepted.columns, horizon, earlier=before is not None)
     ranked = several.withColumn(RANK, repeated)
-    named = ranked.withColumns({GOOD: ~F.col(RANK), REASON: found})
+    named = ranked.withColumns({GOOD: ~F.col(RANK), REASON: reason})
     return clear.unionByName(named.drop(RANK, EARLIER)), messages
 
 

@@ -104,8 +104,8 @@ def validate(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFra
         F.col("id").cast("string").alias(ID),
         time.alias(TIME),
         service.alias(SERVICE),
-        reduce(and_, (each.passed for each in checks)).alias(GOOD),
-        F.coalesce(*(F.when(~each.passed, each.reason) for each in checks)).alias(REASON),
+        reduce(and_, (check.passed for check in checks)).alias(GOOD),
+        F.coalesce(*(F.when(~check.passed, check.reason) for check in checks)).alias(REASON),
     )
 
 
@@ -126,8 +126,8 @@ def _words(kinds: Collection[str], heeded: Collection[str]) -> list[Check]:
 
 def rejected_rows(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
     """The rows that are no messages: these columns of theirs, and the `reason`."""
-    own = [quoted(name) for name in columns]
-    return rows.where(~F.col(GOOD)).select(*own, F.col(REASON).alias("reason"))
+    selection = [quoted(name) for name in columns]
+    return rows.where(~F.col(GOOD)).select(*selection, F.col(REASON).alias("reason"))
 
 
 def _check_types(kinds: Mapping[str, DataType]) -> None:
@@ -161,20 +161,20 @@ def _is_time(kind: DataType, time: Column) -> Column:
 
     A number that would be a moment of these years in another unit is none in seconds.
     """
-    found = time.isNotNull()
+    condition = time.isNotNull()
     if not isinstance(kind, NumericType | StringType):
-        return found
+        return condition
     seconds, unit = time, MICROS
     if isinstance(kind, IntegralType | FloatType | DoubleType):
         # The number itself tells it, so that it is not converted once more.
         seconds, unit = F.col("time"), 1
         if isinstance(kind, FloatType):
             seconds = seconds.cast("double")  # else the bounds become floats, and others
-        found = F.coalesce(seconds.between(-LATEST, LATEST), F.lit(False))
+        condition = F.coalesce(seconds.between(-LATEST, LATEST), F.lit(False))
     for first, last in _other_units():
         if first <= LATEST:
-            found &= ~F.coalesce(seconds.between(first * unit, last * unit), F.lit(False))
-    return found
+            condition &= ~F.coalesce(seconds.between(first * unit, last * unit), F.lit(False))
+    return condition
 
 
 def _no_time(kind: DataType, time: Column) -> Column:
@@ -216,13 +216,13 @@ def _service(messages: DataFrame, whose: Collection[Served]) -> list[Check]:
         bad = ~F.col("service_time").between(0, LONGEST_SERVICE) & bad
     nothing = ~said(messages, "service_time")
     bad = ~nothing & bad
-    needy = [each for each in whose if not each.nobody]
-    asked = [_are(messages, each) for each in needy]
+    needy = [need for need in whose if not need.nobody]
+    conditions = [_are(messages, need) for need in needy]
     why = SECONDS if ALL_WORK in needy else "a number; completions decide here"
     missing = F.lit(f"service_time: found nothing, allowed: {why}")
     return [
-        *(_unless(nothing & each, missing) for each in asked),
-        *(_unless(bad & each, _found("service_time", SECONDS)) for each in asked),
+        *(_unless(nothing & condition, missing) for condition in conditions),
+        *(_unless(bad & condition, _found("service_time", SECONDS)) for condition in conditions),
         _unless(bad, _found("service_time", f"{SECONDS}, or empty")),
     ]
 
@@ -288,9 +288,9 @@ def _found(name: str, allowed: str) -> Column:
 
 
 def _shown(name: str) -> Column:
-    found = F.substring(F.make_valid_utf8(_text(name)), 1, LONGEST_SHOWN)
+    word = F.substring(F.make_valid_utf8(_text(name)), 1, LONGEST_SHOWN)
     quote = F.lit("'")
-    return F.when(found == "", F.lit("nothing")).otherwise(F.concat(quote, found, quote))
+    return F.when(word == "", F.lit("nothing")).otherwise(F.concat(quote, word, quote))
 
 
 def time_of(kind: DataType, name: str = "time") -> Column:
@@ -348,10 +348,10 @@ def micros(messages: DataFrame) -> Column:
 def _micros(name: str, kind: DataType) -> Column:
     """A column's seconds as whole microseconds; null where 64 bits would not hold them."""
     seconds = F.expr(f"try_cast({name} as {DECIMAL})")
-    found = F.when(F.abs(seconds) <= LATEST, F.round(seconds * MICROS).cast("long"))
+    amount = F.when(F.abs(seconds) <= LATEST, F.round(seconds * MICROS).cast("long"))
     if not isinstance(kind, DoubleType):
-        return found
+        return amount
     about = F.col(name) * MICROS
     whole = F.rint(about)
     sure = (F.abs(F.col(name)) < FINE) & (F.abs(about - whole) <= NEAR)
-    return F.when(sure, whole.cast("long")).otherwise(found)
+    return F.when(sure, whole.cast("long")).otherwise(amount)

@@ -45,20 +45,20 @@ def count_for_report(
     whole = bins.over(*survey.period) if survey.period else None
     close = bins.around(plan.times, whole) if whole else None
     columns = {BIN: whole, CLOSE: close}
-    also = [bin_of(each, TIME).alias(name) for name, each in columns.items() if each]
+    also = [bin_of(span, TIME).alias(name) for name, span in columns.items() if span]
     counts = by_all(written, plan, *also).persist()
     try:
-        found = counted(counts)
-        top, on = busiest(found, plan), levels(plan, found)
+        totals = counted(counts)
+        top, on = busiest(totals, plan), levels(plan, totals)
         seen: dict[str, OverTime] = {
-            name: over_time(counts, name, each, top, on, plan)
-            for name, each in columns.items()
-            if each
+            name: over_time(counts, name, span, top, on, plan)
+            for name, span in columns.items()
+            if span
         }
-        seen = {name: each for name, each in seen.items() if each.outcomes}
+        seen = {name: series for name, series in seen.items() if series.outcomes}
     finally:
         counts.unpersist()
-    return found, Facts(
+    return totals, Facts(
         made=made,
         period=Period(*survey.period) if survey.period else None,
         over_time=seen.get(BIN),
@@ -88,12 +88,12 @@ def _subject(written: DataFrame, cluster: Column, plan: Plan) -> Column:
 
     So there are no more of them than destinations, whatever subjects messages name.
     """
-    subjects = {name: each.subjects for name, each in plan.states.items() if each.subjects}
+    subjects = {name: state.subjects for name, state in plan.states.items() if state.subjects}
     if not subjects:
         return F.lit(None).cast("string")
-    given = found = text(written, "subject")
-    only = {name: each[0] for name, each in subjects.items() if len(each) == 1}
+    word = subject = text(written, "subject")
+    only = {name: choices[0] for name, choices in subjects.items() if len(choices) == 1}
     if only:
         filled = F.create_map(*(F.lit(part) for pair in only.items() for part in pair))
-        found = F.when(given != "", given).otherwise(F.try_element_at(filled, cluster))
-    return F.when(F.col("destination").isNotNull() & cluster.isin(list(subjects)), found)
+        subject = F.when(word != "", word).otherwise(F.try_element_at(filled, cluster))
+    return F.when(F.col("destination").isNotNull() & cluster.isin(list(subjects)), subject)

@@ -30,6 +30,6 @@ def groups(written: DataFrame, plan: ClassifiedPlan) -> Groups | None:
     whose = (text(routed, "cluster"), text(routed, GROUP))
     place = F.xxhash64("destination")
     apart = (F.min(place) != F.max(place)).alias("spread")
-    each = routed.groupBy(F.xxhash64(*whose), F.hash(*whose)).agg(apart)
-    row = each.agg(F.count(F.lit(1)).alias("number"), F.count_if("spread").alias("spread"))
+    per_group = routed.groupBy(F.xxhash64(*whose), F.hash(*whose)).agg(apart)
+    row = per_group.agg(F.count(F.lit(1)).alias("number"), F.count_if("spread").alias("spread"))
     return Groups(**row.collect()[0].asDict())

@@ -57,9 +57,9 @@ def over_time(
 
 
 def _slot(top: Sequence[Destination]) -> Column:
-    found = F.lit(len(top))
+    slot = F.lit(len(top))
     for k, place in enumerate(top):
         columns = zip(("cluster", "subject", "destination"), place, strict=True)
         same = [F.col(name).eqNullSafe(F.lit(value)) for name, value in columns]
-        found = F.when(reduce(and_, same), F.lit(k)).otherwise(found)
-    return found
+        slot = F.when(reduce(and_, same), F.lit(k)).otherwise(slot)
+    return slot

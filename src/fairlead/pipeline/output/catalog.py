@@ -40,7 +40,7 @@ class CatalogDelivery(Delivery):
     def __init__(self, out: str, *, overwrite: bool, read: str = "") -> None:
         """`out`: `table:catalog.schema.table`; `read`: where the messages are."""
         self.out, self.name, self.overwrite = out, out.removeprefix(TABLE), overwrite
-        if read in {with_ending(out, each) for each in EVERY}:
+        if read in {with_ending(out, ending) for ending in EVERY}:
             raise OutputError(f"{out}: found the table that is read, allowed: another one")
         self._spark: SparkSession | None = None
         self._claim = Claim.own()
@@ -78,7 +78,7 @@ class CatalogDelivery(Delivery):
 
     def _taken(self, spark: SparkSession) -> list[str]:
         try:
-            return [each for each in EVERY if spark.catalog.tableExists(self._table(each))]
+            return [ending for ending in EVERY if spark.catalog.tableExists(self._table(ending))]
         except ParseException:
             raise OutputError(
                 f"{self.out}: found {self.name!r}, allowed: the name of a table, such as "
@@ -109,8 +109,8 @@ class CatalogDelivery(Delivery):
             if not self._written and self._before:
                 self._save(self._spark, self._before, replace=True)
                 return
-            for each in EVERY if self._written else (RUN,):
-                name = self._table(each)
+            for ending in EVERY if self._written else (RUN,):
+                name = self._table(ending)
                 self._spark.sql("DROP TABLE IF EXISTS IDENTIFIER(:name)", args={"name": name})
 
     def path(self, name: str) -> str:

@@ -111,12 +111,12 @@ def refuse(claim: Claim | None, place: HadoopPath, out: str) -> None:
 
 
 def _machine() -> str:
-    found = [socket.gethostname()]
+    parts = [socket.gethostname()]
     with suppress(OSError):
-        found.append(BOOT.read_text(encoding="ascii").strip())
+        parts.append(BOOT.read_text(encoding="ascii").strip())
     with suppress(OSError):
-        found.append(str(PROCESSES.readlink()))
-    return " ".join(found)
+        parts.append(str(PROCESSES.readlink()))
+    return " ".join(parts)
 
 
 def _started(process: int) -> str | None:

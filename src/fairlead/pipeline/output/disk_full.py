@@ -14,7 +14,7 @@ from typing import Final
 from fairlead.errors import OutputError
 
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
-IN_WORDS: Final = re.compile("|".join(re.escape(os.strerror(each)) for each in NO_ROOM))
+IN_WORDS: Final = re.compile("|".join(re.escape(os.strerror(code)) for code in NO_ROOM))
 FILE_SYSTEM: Final = re.compile(r"[^\n]*\n(\s+at java\.[^\n]*\n)*\s+at org\.apache\.hadoop\.fs\.")
 """Who calls Java, where Spark writes results; it writes its temporary files by itself."""
 
@@ -30,8 +30,8 @@ def no_room(error: BaseException) -> str | None:
 
     if not isinstance(error, Py4JJavaError | PySparkException):
         return None
-    found = IN_WORDS.search(str(error))
-    return found[0] if found else None
+    match = IN_WORDS.search(str(error))
+    return match[0] if match else None
 
 
 def of_results(error: BaseException) -> bool:

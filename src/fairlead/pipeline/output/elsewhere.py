@@ -62,12 +62,12 @@ class ElsewhereDelivery(Delivery):
     def _refuse_what_is_read(self, spark: SparkSession, final: HadoopPath) -> None:
         if not URL.match(self.read):
             return
-        read, own = HadoopPath(spark, self.read).whole(), final.whole()
-        if f"{read}/".startswith(f"{own}/") and self.overwrite:
+        read, target = HadoopPath(spark, self.read).whole(), final.whole()
+        if f"{read}/".startswith(f"{target}/") and self.overwrite:
             raise OutputError(
                 f"{self.out}: found {self.read} in it, which is read, allowed: another folder"
             )
-        if own.startswith(f"{read}/"):
+        if target.startswith(f"{read}/"):
             raise OutputError(
                 f"{self.out}: found a folder inside {self.read}, where the messages are, "
                 "allowed: one outside"
@@ -94,12 +94,12 @@ class ElsewhereDelivery(Delivery):
         return str(self.making.folder / name)
 
     def write(self, table: DataFrame, name: str, file_format: str, by: str | None = None) -> None:
-        found = writer(table, file_format)
+        output = writer(table, file_format)
         if by is not None:
-            found = found.partitionBy(by)
+            output = output.partitionBy(by)
         with writing(self.out):
             self.making.make_room()
-            found.save(self.path(name))
+            output.save(self.path(name))
 
     def move(self, name: str, to: str) -> None:
         source, target = self.making.folder / name, self.making.folder / to

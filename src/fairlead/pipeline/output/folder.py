@@ -71,11 +71,11 @@ class FolderDelivery(Delivery):
         self._hidden = Making(self.final)
 
     def _refuse_what_is_read(self, messages: Path | None, others: Sequence[Path]) -> None:
-        for each in [*others, *([messages] if messages else [])]:
-            place = each.resolve()
+        for source in [*others, *([messages] if messages else [])]:
+            place = source.resolve()
             if self.final in (place, *place.parents) and self.overwrite:
                 raise OutputError(
-                    f"{self.out}: found {each} in it, which is read, allowed: another folder"
+                    f"{self.out}: found {source} in it, which is read, allowed: another folder"
                 )
         if messages is not None and messages.is_dir() and messages.resolve() in self.final.parents:
             raise OutputError(
@@ -125,11 +125,11 @@ class FolderDelivery(Delivery):
     def write(self, table: DataFrame, name: str, file_format: str, by: str | None = None) -> None:
         from fairlead.pipeline.output.write import writer
 
-        found = writer(table, file_format)
+        output = writer(table, file_format)
         if by is not None:
-            found = found.partitionBy(by)
+            output = output.partitionBy(by)
         with writing(self.final):
-            found.save(self.path(name))
+            output.save(self.path(name))
 
     def move(self, name: str, to: str) -> None:
         target = self.making / to

@@ -34,31 +34,35 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         inside = scenarios_in(folder)
         if inside:
-            named = listed([repr(str(each)) for each in inside], MAX_NAMED)
+            named = listed([repr(str(scenario)) for scenario in inside], MAX_NAMED)
             raise UserError(
                 f"{folder}: found a whole replay, allowed: one of its scenarios: {named}"
             ) from None
         raise UserError(
             f"{folder}: not a folder that dispatch or replay wrote (it has no {MANIFEST})"
         ) from None
-    found = manifest_in(written, str(folder / MANIFEST))
-    if not found.get("replay") and not (folder / SUMMARY).exists():
+    content = manifest_in(written, str(folder / MANIFEST))
+    if not content.get("replay") and not (folder / SUMMARY).exists():
         raise not_whole(str(folder), SUMMARY)
-    return found
+    return content
 
 
 def manifest_in(written: bytes, where: str) -> dict[str, Any]:
     """What a manifest says. Raises UserError where it is none of this version's."""
     try:
-        found: object = json.loads(written)
+        content: object = json.loads(written)
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or found.get("format") != FORMAT or not found.keys() >= NEEDED:
+        content = None
+    if (
+        not isinstance(content, dict)
+        or content.get("format") != FORMAT
+        or not content.keys() >= NEEDED
+    ):
         raise UserError(
             f"{where}: found what this version did not write, or not whole, allowed: "
             "as dispatch and replay write it; run them again"
         )
-    return found
+    return content
 
 
 def not_whole(folder: str, last: str) -> UserError:
@@ -84,7 +88,7 @@ def scenarios_in(folder: Path) -> list[Path]:
     """The folders of a replay's scenarios; none where it is no replay's folder."""
     if not (folder / COMPARISON).exists():
         return []
-    return sorted(each.parent for each in folder.glob(f"*/{MANIFEST}"))
+    return sorted(file.parent for file in folder.glob(f"*/{MANIFEST}"))
 
 
 def waits_in(scenario: Path) -> Waits | None:
@@ -94,14 +98,14 @@ def waits_in(scenario: Path) -> Waits | None:
     except FileNotFoundError:
         return None
     every = Comparison.from_dict(json.loads(text)).scenarios
-    return next((each.waits for each in every if each.folder == scenario.resolve().name), None)
+    return next((entry.waits for entry in every if entry.folder == scenario.resolve().name), None)
 
 
 def clusters_of(manifest: Mapping[str, Any]) -> list[Cluster]:
     """The clusters of a run."""
     return [
-        Cluster.from_dict(each["tables"], default_name=each["name"])
-        for each in manifest["clusters"]
+        Cluster.from_dict(cluster["tables"], default_name=cluster["name"])
+        for cluster in manifest["clusters"]
     ]
 
 
@@ -152,7 +156,7 @@ def manifest(
         "format": FORMAT,
         "file_format": file_format,
         **_plain(plan),
-        "classes": [list(each) for each in plan.classes],
+        "classes": [list(message_class) for message_class in plan.classes],
         "blocks": [list(start) for start in starts],
         "states": list(states),
     }

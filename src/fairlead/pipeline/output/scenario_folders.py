@@ -16,11 +16,13 @@ LONGEST_FOLDER: Final = 60
 
 def folder_names(scenarios: Iterable[str]) -> list[str]:
     """A folder for each scenario: its name, where that can be one."""
-    found: list[str] = []
+    names: list[str] = []
     for k, name in enumerate(scenarios):
         plain = "".join(c if c.isalnum() or c in "-_.+ " else "_" for c in name).strip(" .")
         plain = plain[:LONGEST_FOLDER].rstrip(" .") or "_"
-        taken = {each.lower() for each in (*found, *NOT_SCENARIOS)}
+        taken = {folder.lower() for folder in (*names, *NOT_SCENARIOS)}
         others = (f"{plain}-{number}" for number in count(k + 1))
-        found.append(next(each for each in chain([plain], others) if each.lower() not in taken))
-    return found
+        names.append(
+            next(folder for folder in chain([plain], others) if folder.lower() not in taken)
+        )
+    return names

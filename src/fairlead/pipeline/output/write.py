@@ -51,8 +51,10 @@ def _plain(number: Column) -> Column:
     It has the digits that Spark writes, which name this number and no other.
     """
     written = number.cast("string")
-    found = written
+    spelling = written
     for (least, below), exact in zip(SPELLED_OUT, ALL_DIGITS, strict=True):
         digits = F.regexp_replace(written.cast(exact).cast("string"), r"(\.\d+?)0+$", "$1")
-        found = F.when((F.abs(number) >= least) & (F.abs(number) < below), digits).otherwise(found)
-    return found
+        spelling = F.when((F.abs(number) >= least) & (F.abs(number) < below), digits).otherwise(
+            spelling
+        )
+    return spelling

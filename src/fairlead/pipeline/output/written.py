@@ -16,10 +16,10 @@ def load(spark: SparkSession, path: str, file_format: str, schema: StructType) -
     nested = ArrayType | MapType | StructType
     flat = StructType(
         [
-            StructField(each.name, StringType())
-            if file_format == "csv" and isinstance(each.dataType, nested)
-            else each
-            for each in schema.fields
+            StructField(field.name, StringType())
+            if file_format == "csv" and isinstance(field.dataType, nested)
+            else field
+            for field in schema.fields
         ]
     )
     options: Mapping[str, str] = OPTIONS[file_format]
