@@ -73,9 +73,9 @@ def can_bind(plan: ClassifiedPlan, columns: Sequence[str]) -> bool:
     """Whether any message of the table may be bound."""
     if not plan.binds:
         return False
-    said = "bind" in columns and "bind" in plan.relevant_attributes
+    has_column = "bind" in columns and "bind" in plan.relevant_attributes
     kinds = {row[3] for row in eligible_rows(plan)}
-    return said or ON_OPEN in kinds or (ON_GROUP in kinds and "group" in columns)
+    return has_column or ON_OPEN in kinds or (ON_GROUP in kinds and "group" in columns)
 
 
 def ends(plan: ClassifiedPlan) -> bool:
@@ -97,8 +97,8 @@ def still_bound(known: DataFrame, keyed: DataFrame, horizon: int | None) -> Data
     """Of what is remembered, that which messages of the table may be bound by."""
     word = F.col(WORD) if horizon is None else F.concat(F.lit("0:"), F.col(WORD))
     named = known.select(BIND, WHOSE, word.alias(WORD), MEMBER)
-    asked = keyed.where(F.col(WORD).isNotNull()).select(BIND, WHOSE, WORD)
-    return named.join(asked, [BIND, WHOSE, WORD], "left_semi")
+    words = keyed.where(F.col(WORD).isNotNull()).select(BIND, WHOSE, WORD)
+    return named.join(words, [BIND, WHOSE, WORD], "left_semi")
 
 
 def _in_sessions(marked: DataFrame, known: DataFrame | None, horizon: int) -> DataFrame:
@@ -134,8 +134,8 @@ def keyed(
     known_of = [(*row, owner[row[1]]) for row in eligible_rows(plan)]
     table = small_table(rows.sparkSession, {**ELIGIBLE, WHOSE: pa.int32()}, known_of)
     joined = rows.join(F.broadcast(table), [VERSION, CLASS])
-    said = text(rows, "bind")
-    kind = F.when((said != "") & F.col(HEEDED), said).otherwise(F.col(DEFAULT))
+    option = text(rows, "bind")
+    kind = F.when((option != "") & F.col(HEEDED), option).otherwise(F.col(DEFAULT))
     group = text(rows, "group")
     word = F.when(kind == ON_OPEN, text(rows, "producer")).when(
         (kind == ON_GROUP) & (group != ""), group
@@ -159,8 +159,8 @@ def unbound(keyed: DataFrame) -> DataFrame:
 
 def narrow(keyed: DataFrame) -> DataFrame:
     """What choosing needs of the rows."""
-    own = [name for name in ("position",) if name in keyed.columns]
-    return keyed.select(*own, KEY, ID, TIME, SERVICE, BLOCK, VERSION, CLASS, *WHO)
+    names = [name for name in ("position",) if name in keyed.columns]
+    return keyed.select(*names, KEY, ID, TIME, SERVICE, BLOCK, VERSION, CLASS, *WHO)
 
 
 def following(rows: DataFrame, labels: DataFrame, groups: int) -> DataFrame:

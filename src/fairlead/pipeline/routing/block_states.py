@@ -64,10 +64,10 @@ def begin(
     if known is not None or affinity.ends(plan):
         before = None if known is None else affinity.still_bound(known, keyed, horizon)
         with progress(IN_ORDER):
-            settled, in_order, members, kept = rebound(
+            settled, in_order, members, cache = rebound(
                 keyed, chosen_for, firsts, groups, plan, found.blocks, start, before
             )
-        return Begun(settled, _with_streams(plan, found, in_order, start), members, (firsts, kept))
+        return Begun(settled, _with_streams(plan, found, in_order, start), members, (firsts, cache))
     free = added(counts, of_firsts)
     states = _states(chosen_for, plan, found, free, progress, start)
     of_blocks = sizes(free, len(found.blocks))

@@ -33,7 +33,7 @@ HASHES: Final = 1 << 64
 
 def with_block(rows: DataFrame, blocks: Blocks) -> DataFrame:
     """The rows with BLOCK, from their KEY and ID."""
-    keys, ids = [list(each) for each in zip(*blocks.starts, strict=True)] or ([], [])
+    keys, ids = [list(column) for column in zip(*blocks.starts, strict=True)] or ([], [])
     return _with_rank(rows, BLOCK, keys, KEY, ids)
 
 
@@ -58,8 +58,8 @@ def _with_rank(
         bound = F.get(literals(bounds, "bigint"), middle)  # null behind the last
         passed = F.col(key) >= bound
         if ids:
-            own = F.col(ID) >= F.get(literals(ids), middle)
-            passed = (F.col(key) > bound) | ((F.col(key) == bound) & own)
+            id_passed = F.col(ID) >= F.get(literals(ids), middle)
+            passed = (F.col(key) > bound) | ((F.col(key) == bound) & id_passed)
         rows = rows.withColumn(name, F.col(name) + F.when(passed, step).otherwise(0))
         step >>= 1
     return rows
@@ -93,21 +93,21 @@ def sample(accepted: DataFrame, most: int | None = None, *, in_files: bool) -> S
     parquet = in_files and all(n.endswith(".parquet") for n in accepted.inputFiles() or [""])
     piece = F.struct(*PIECE) if parquet else F.lit(None)
     hashed = accepted.select(KEY, ID, F.xxhash64(ID).alias("hash"), piece.alias("piece"))
-    found, each = [], SPARSE
+    picks, factor = [], SPARSE
     if most is None or most >= ENOUGH * SPARSE:
         candidates = hashed.where(F.pmod("hash", F.lit(SPARSE)) == 0)
-        found = candidates.orderBy("hash", ID).limit(SAMPLE).collect()
-    if len(found) < ENOUGH:
-        found, each = hashed.orderBy("hash", ID).limit(SAMPLE).collect(), 1
-    rows = float(len(found) * each)
-    if len(found) == SAMPLE:
-        rows /= (found[-1]["hash"] + HASHES // 2 + 1) / HASHES
-    found.sort(key=lambda row: (row[KEY], row[ID].encode()))
-    places = [(row[KEY], row[ID]) for row in found]
+        picks = candidates.orderBy("hash", ID).limit(SAMPLE).collect()
+    if len(picks) < ENOUGH:
+        picks, factor = hashed.orderBy("hash", ID).limit(SAMPLE).collect(), 1
+    rows = float(len(picks) * factor)
+    if len(picks) == SAMPLE:
+        rows /= (picks[-1]["hash"] + HASHES // 2 + 1) / HASHES
+    picks.sort(key=lambda row: (row[KEY], row[ID].encode()))
+    places = [(row[KEY], row[ID]) for row in picks]
     if not parquet:
         return Sample(places, rows)
     ends: dict[object, tuple[Place, Place]] = {}
-    for row, place in zip(found, places, strict=True):
+    for row, place in zip(picks, places, strict=True):
         ends[row["piece"]] = (ends.get(row["piece"], (place, place))[0], place)
     return Sample(places, rows, list(ends.values()))
 
@@ -131,8 +131,8 @@ def latest_so_far(
     """
     time = F.when(F.col(GOOD), F.col(TIME))
     placed = with_block(rows, blocks)
-    found = placed.groupBy(BLOCK).agg(F.coalesce(F.max(time), F.lit(EARLIEST))).collect()
-    ends: dict[int, int] = dict(found)
+    maxima = placed.groupBy(BLOCK).agg(F.coalesce(F.max(time), F.lit(EARLIEST))).collect()
+    ends: dict[int, int] = dict(maxima)
     before = [first]
     for block in range(len(blocks) - 1):
         before.append(max(before[-1], ends.get(block, EARLIEST)))

@@ -52,9 +52,9 @@ def by_place(
     counted = rows.withColumn(PLACE, _place(max(slots, default=NO_PLACE) + 1))
     if blocks.in_place:
         counted = counted.withColumn(PLACE, F.col(PLACE) - _counted_before(slots, sizes, blocks))
-    own = _of_block(sizes)
+    size = _of_block(sizes)
     sequence = _of_block(table.sequences) + F.col(PLACE)
-    known = F.col(PLACE).between(0, own - 1)
+    known = F.col(PLACE).between(0, size - 1)
     numbered = counted.withColumn(SEQUENCE, F.when(known, sequence).otherwise(changed("long")))
     numbered = numbered.withColumn(SEGMENT, _segment(table))
     since = F.col(SEQUENCE) - _of_segment(table.since)
@@ -64,7 +64,7 @@ def by_place(
     if len(table.heads) > 1:
         which = _of_segment(table.head_of)
         head = looked_up(table.heads, which, "array<int>")
-        lengths = looked_up([len(each) for each in table.heads], which, "bigint")
+        lengths = looked_up([len(codes) for codes in table.heads], which, "bigint")
         early = F.element_at(head, (since + 1).cast("int"))
         code = F.when(since < lengths, early).otherwise(code)
     packed = F.col(SEQUENCE) * F.lit(plan.codes.codes) + code
@@ -89,11 +89,11 @@ def _counted_before(slots: Sequence[int], sizes: Sequence[Sequence[int]], blocks
     """How many rows of a row's stream its task has counted before it came to this block."""
     before = []
     of_task: dict[int, list[int]] = {}
-    for task, own in zip(blocks.tasks, sizes, strict=True):
+    for task, counts in zip(blocks.tasks, sizes, strict=True):
         seen = of_task.setdefault(task, [0] * len(slots))
         before.append(list(seen))
         for code, slot in enumerate(slots):
-            seen[code] += own[code] if slot != NO_PLACE else 0
+            seen[code] += counts[code] if slot != NO_PLACE else 0
     same = F.spark_partition_id() == looked_up(blocks.tasks, F.col(BLOCK), "int")
     return F.when(same, _of_block(before)).otherwise(changed("long"))
 
@@ -119,26 +119,26 @@ def _counted(low: int, high: int) -> str:
 
 def _sizes(table: Timetable, counts: Counts) -> list[list[int]]:
     """How many rows there are, by block and class."""
-    found = [[0] * len(own) for own in table.sequences]
+    sizes = [[0] * len(row) for row in table.sequences]
     for block, versions in counts.items():
         for classes in versions.values():
             for code, n in classes.items():
-                found[block][code] += n
-    return found
+                sizes[block][code] += n
+    return sizes
 
 
 def _segment(table: Timetable) -> Column:
     """The segment of a row: the first of its version, and one more for each that has begun."""
-    found = _of_version(table.first)
+    segment = _of_version(table.first)
     for begins in table.later:
-        found += (F.col(SEQUENCE) >= _of_version(begins)).cast("int")
-    return found
+        segment += (F.col(SEQUENCE) >= _of_version(begins)).cast("int")
+    return segment
 
 
 def _cycle(table: Timetable) -> tuple[Column, Column]:
     """The cycle of a row, and its length."""
     which = _of_segment(table.which)
-    lengths = [len(each) for each in table.cycles]
+    lengths = [len(cycle) for cycle in table.cycles]
     return looked_up(table.cycles, which, "array<int>"), looked_up(lengths, which, "bigint")
 
 
@@ -160,7 +160,7 @@ def _of_segment(values: Sequence[int]) -> Column:
 
 
 def _of(values: Sequence[Sequence[int]], first: Column) -> Column:
-    flat = [value for own in values for value in own]
+    flat = [value for row in values for value in row]
     if len({*flat}) == 1:
         return F.lit(flat[0]).cast("bigint")
     return looked_up(flat, first.cast("int") * len(values[0]) + F.col(CLASS), "bigint")

@@ -58,11 +58,11 @@ class Survey:
     @property
     def messages(self) -> Mapping[int, int]:
         """How many messages of each class there are, by its code."""
-        found = Counter[int]()
+        totals = Counter[int]()
         for versions in self.counts.values():
             for codes in versions.values():
-                found.update(codes)
-        return found
+                totals.update(codes)
+        return totals
 
     def classified(self, accepted: DataFrame) -> DataFrame:
         """The rows with their class code."""
@@ -155,24 +155,24 @@ def _tally(dated: DataFrame, attributes: Sequence[str], *where: str | Column) ->
 def _found(
     blocks: Blocks, attributes: tuple[str, ...], rows: Iterable[tuple[int, Row]], plan: Plan
 ) -> Survey:
-    found = Survey(blocks, attributes)
+    tally = Survey(blocks, attributes)
     classes: dict[MessageClass, int] = {}
     for block, row in rows:
         if not row[GOOD]:
-            found.rejected += row[COUNT]
+            tally.rejected += row[COUNT]
             continue
         values = tuple(row[name] for name in attributes)
-        given = dict(zip(attributes, values, strict=True))
-        control = bool(given.pop(CONTROL, ""))
-        each = plan.message_class(given.get("cluster", ""), given, control=control)
-        code = classes.setdefault(each, len(classes))
-        found.codes[values] = code
-        found.accepted += row[COUNT]
-        earliest, latest = found.period or (row["earliest"], row["latest"])
-        found.period = (min(earliest, row["earliest"]), max(latest, row["latest"]))
-        _add(found.counts, block, row[VERSION], code, row[COUNT])
-    found.classes = tuple(classes)
-    return found
+        message = dict(zip(attributes, values, strict=True))
+        control = bool(message.pop(CONTROL, ""))
+        message_class = plan.message_class(message.get("cluster", ""), message, control=control)
+        code = classes.setdefault(message_class, len(classes))
+        tally.codes[values] = code
+        tally.accepted += row[COUNT]
+        earliest, latest = tally.period or (row["earliest"], row["latest"])
+        tally.period = (min(earliest, row["earliest"]), max(latest, row["latest"]))
+        _add(tally.counts, block, row[VERSION], code, row[COUNT])
+    tally.classes = tuple(classes)
+    return tally
 
 
 def sizes(counts: Counts, blocks: int) -> list[int]:
@@ -191,21 +191,21 @@ def _add(counts: Counts, block: int, at: int, code: int, n: int) -> None:
 def recount(rows: DataFrame) -> Counts:
     """Count rows by block, version and class."""
     counts: Counts = {}
-    found = rows.groupBy(BLOCK, VERSION, CLASS).agg(F.count(F.lit(1)).alias(COUNT)).collect()
-    for row in found:
+    totals = rows.groupBy(BLOCK, VERSION, CLASS).agg(F.count(F.lit(1)).alias(COUNT)).collect()
+    for row in totals:
         _add(counts, row[BLOCK], row[VERSION], row[CLASS], row[COUNT])
     return counts
 
 
 def added(one: Counts, other: Counts) -> Counts:
     """What both have counted."""
-    found: Counts = {}
+    sums: Counts = {}
     for counts in (one, other):
         for block, versions in counts.items():
             for at, codes in versions.items():
                 for code, n in codes.items():
-                    _add(found, block, at, code, n)
-    return found
+                    _add(sums, block, at, code, n)
+    return sums
 
 
 def states(
@@ -219,15 +219,15 @@ def states(
     """
     router = Router(plan)
     router.load(start)
-    found: list[Mapping[str, object]] = []
+    starts: list[Mapping[str, object]] = []
     for block in range(blocks):
-        found.append(router.dump())
+        starts.append(router.dump())
         for at, counts in sorted(free.get(block, {}).items()):
             if not router.advance(plan.times[at - 1] if at else None, counts):
                 return None
         for counts in every.get(block, {}).values():
             router.skip(counts)
-    return [*found, router.dump()]
+    return [*starts, router.dump()]
 
 
 def eligible_rows(plan: ClassifiedPlan) -> Iterable[Sequence[Any]]:
@@ -239,16 +239,16 @@ def eligible_rows(plan: ClassifiedPlan) -> Iterable[Sequence[Any]]:
     epochs: dict[int, Epochs] = {}
     bound = homes(plan)
     for at, states in plan.versions():
-        for code, each in enumerate(plan.classes):
-            state = states.get(each.cluster)
+        for code, message_class in enumerate(plan.classes):
+            state = states.get(message_class.cluster)
             if state is None or bound[code] == NO_KEY:
                 yield (at, code, False, "", False, 0)
             else:
                 # Where a binding can end, one that finds nobody may still be bound to somebody.
-                found = state.rebinds or bool(state.eligible(each.values).members)
-                bind = state.bind_default(state.key(each.values))
-                epoch = epochs.setdefault(code, Epochs()).at(state, each.values)
-                yield (at, code, found, bind, not state.rebinds, epoch)
+                eligible = state.rebinds or bool(state.eligible(message_class.values).members)
+                bind = state.bind_default(state.key(message_class.values))
+                epoch = epochs.setdefault(code, Epochs()).at(state, message_class.values)
+                yield (at, code, eligible, bind, not state.rebinds, epoch)
 
 
 class Epochs:

@@ -47,9 +47,9 @@ def states_in_order(
         # Clusters where nobody is ever busy need no service times; Arrow would make nulls floats.
         *([F.coalesce(SERVICE, F.lit(0)).alias(SERVICE)] if timed else []),
     )
-    kept = [BLOCK, CLASS, *([TIME] if dated else []), *([SERVICE] if timed else [])]
+    columns = [BLOCK, CLASS, *([TIME] if dated else []), *([SERVICE] if timed else [])]
     sorted_ = in_blocks(narrow, blocks)
-    packed = sorted_.select(*kept).mapInArrow(_packer(timed=timed, dated=dated), PACKED_SCHEMA)
+    packed = sorted_.select(*columns).mapInArrow(_packer(timed=timed, dated=dated), PACKED_SCHEMA)
     in_order = packed.repartition(1).sortWithinPartitions("block", "part")
     rows = in_order.mapInArrow(_runner(plan, len(blocks), start), STATE_SCHEMA).collect()
     known = {row["block"]: json.loads(row["state"]) for row in rows}
@@ -64,11 +64,11 @@ def of_every_block(
     One without a state starts, harmlessly, where that before it did.
     """
     state = start
-    found = []
+    states = []
     for block in range(blocks + 1):
         state = known.get(block, state)
-        found.append(state)
-    return found
+        states.append(state)
+    return states
 
 
 def _packer(*, timed: bool, dated: bool):  # type: ignore[no-untyped-def]  # noqa: ANN202
@@ -107,17 +107,17 @@ def _runner(plan: ClassifiedPlan, blocks: int, start: Mapping[str, object]):  # 
         router.load(start)
         current = None
         for batch in batches:
-            found: list[tuple[int, str]] = []
+            states: list[tuple[int, str]] = []
             for row in batch.to_pylist():
                 if row["block"] != current:
                     current = row["block"]
-                    found.append((current, json.dumps(router.dump())))
+                    states.append((current, json.dumps(router.dump())))
                 router.feed(
                     np.frombuffer(row["codes"], np.int32),
                     np.frombuffer(row["times"], np.int64) if row["times"] else None,
                     np.frombuffer(row["services"], np.int64) if row["services"] else None,
                 )
-            yield _states(found)
+            yield _states(states)
         yield _states([(blocks, json.dumps(router.dump()))])
 
     return run

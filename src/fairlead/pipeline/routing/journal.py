@@ -36,14 +36,20 @@ def with_places(
     `codes`: for each plan, what CLASS stands for there; `scenario`: which plan; `time`: the column
     that says when it was decided, in microseconds.
     """
-    times = sorted({each for plan in plans for each in plan.times})
+    times = sorted({moment for plan in plans for moment in plan.times})
     places = [{name: k for k, name in enumerate(plan.steps, 1)} for plan in plans]
-    classes = [[plan.classes[code] for code in own] for plan, own in zip(plans, codes, strict=True)]
-    names = [[each.cluster for each in own] for own in classes]
+    classes = [
+        [plan.classes[code] for code in plan_codes]
+        for plan, plan_codes in zip(plans, codes, strict=True)
+    ]
+    names = [[message_class.cluster for message_class in plan_classes] for plan_classes in classes]
     named = [streams(plan) for plan in plans]
     place = [
-        [0 if each.control else known.get(each.cluster, 0) for each in own]
-        for known, own in zip(places, classes, strict=True)
+        [
+            0 if message_class.control else known.get(message_class.cluster, 0)
+            for message_class in plan_classes
+        ]
+        for known, plan_classes in zip(places, classes, strict=True)
     ]
     seen = [[[0] * (len(times) + 1), *_seen(plan, times)] for plan in plans]
 
@@ -56,7 +62,12 @@ def with_places(
         "position": F.col(NUMBER),
         "cluster": found(names),
         "version": F.element_at(so_far, F.col(VERSION) + 1),
-        "stream": found([[own[c] for c in code] for own, code in zip(named, codes, strict=True)]),
+        "stream": found(
+            [
+                [plan_streams[c] for c in code]
+                for plan_streams, code in zip(named, codes, strict=True)
+            ]
+        ),
     }
     return with_version(rows, times, time).withColumns(added)
 

@@ -115,10 +115,10 @@ def rebound(
     in_order = narrow.repartition(1).sortWithinPartitions(KEY, ID).drop(KEY, ID)
     # The task runs once: what it found is asked several times.
     runner = _runner(plan, len(blocks), start, timed=timed, dated=dated)
-    found = in_order.mapInArrow(runner, SPARK_SCHEMA).persist()
-    states = found.where(F.col("state").isNotNull()).select("block", "state").collect()
-    members = found.where(F.col(MEMBER).isNotNull()).select(BIND, WHOSE, WORD, MEMBER)
-    label = found.where(F.col("label").isNotNull()).select(
+    results = in_order.mapInArrow(runner, SPARK_SCHEMA).persist()
+    states = results.where(F.col("state").isNotNull()).select("block", "state").collect()
+    members = results.where(F.col(MEMBER).isNotNull()).select(BIND, WHOSE, WORD, MEMBER)
+    label = results.where(F.col("label").isNotNull()).select(
         *WHO, F.col("label").alias(BOUND), F.col("chosen")
     )
     labels = firsts.select(*WHO, F.struct(KEY, ID).alias(FIRST)).join(label, list(WHO))
@@ -127,7 +127,7 @@ def rebound(
     bound_before = F.coalesce(is_first & ~F.col("chosen"), F.lit(False))
     settled = joined.withColumn(FREE, F.col(FREE) & ~bound_before).drop("chosen")
     at = {row["block"]: json.loads(row["state"]) for row in states}
-    return Rebound(settled, of_every_block(at, len(blocks), start), members, found)
+    return Rebound(settled, of_every_block(at, len(blocks), start), members, results)
 
 
 class Groups:
@@ -161,13 +161,13 @@ class Groups:
                 WORD: words,
                 MEMBER: pa.array(bound[mine], pa.int32()),
             }
-            nothing = {each.name: pa.nulls(n, each.type) for each in SCHEMA}
+            nothing = {field.name: pa.nulls(n, field.type) for field in SCHEMA}
             yield pa.RecordBatch.from_pydict({**nothing, **columns}, schema=SCHEMA)
 
     def bindings(self, batch: pa.RecordBatch) -> Bindings:
         """How the messages of a batch are bound."""
         keys = np.full(batch.num_rows, NO_KEY, np.int64)
-        said = np.full(batch.num_rows, NOT_SAID, np.int8)
+        codes = np.full(batch.num_rows, NOT_SAID, np.int8)
         bound = np.flatnonzero(batch.column(WORD).is_valid())
         kinds, whose, words = (
             batch.column(name).take(pa.array(bound)) for name in (BIND, WHOSE, WORD)
@@ -175,14 +175,14 @@ class Groups:
         encoded = kinds.dictionary_encode()
         kind_of, owner_of = np.asarray(encoded.indices), np.asarray(whose)
         for k, kind in enumerate(encoded.dictionary.to_pylist()):
-            said[bound[kind_of == k]] = Bindings.code(kind)
+            codes[bound[kind_of == k]] = Bindings.code(kind)
             for owner in np.unique(owner_of[kind_of == k]).tolist():
-                own = np.flatnonzero((kind_of == k) & (owner_of == owner))
+                places = np.flatnonzero((kind_of == k) & (owner_of == owner))
                 numbers = self.numbers[kind, owner].__getitem__
-                keys[bound[own]] = list(map(numbers, words.take(pa.array(own)).to_pylist()))
+                keys[bound[places]] = list(map(numbers, words.take(pa.array(places)).to_pylist()))
         while sum(map(len, self.numbers.values())) > len(self.bound):
             self.bound = np.concatenate([self.bound, np.full(len(self.bound), NONE, np.int64)])
-        return Bindings(said, keys, keys, self.bound, np.ones(batch.num_rows, np.bool_))
+        return Bindings(codes, keys, keys, self.bound, np.ones(batch.num_rows, np.bool_))
 
 
 def _runner(  # type: ignore[no-untyped-def]  # noqa: ANN202

@@ -101,14 +101,14 @@ def key_number(rows: DataFrame, plan: Plan) -> Column:
     by_name: dict[str, list[str]] = {}
     for cluster, name in plan.keyed.items():
         by_name.setdefault(name, []).append(cluster)
-    found = F.lit(NO_KEY).cast("long")
+    number = F.lit(NO_KEY).cast("long")
     for name, clusters in by_name.items():
         word = text(rows, name)
-        given = word != ""
+        condition = word != ""
         if len(by_name) > 1:
-            given &= text(rows, "cluster").isin(clusters)
-        found = F.when(given, F.crc32(word)).otherwise(found)
-    return found
+            condition &= text(rows, "cluster").isin(clusters)
+        number = F.when(condition, F.crc32(word)).otherwise(number)
+    return number
 
 
 def route(rows: DataFrame, plan: ClassifiedPlan, states: States, sizes: Sequence[int]) -> DataFrame:
@@ -153,7 +153,7 @@ def _router(
                     router = Router(plan)
                     router.load(states[current])
                 part = slice(start, stop)
-                others = {name: each[part] for name, each in zip(names, more, strict=True)}
+                others = {name: values[part] for name, values in zip(names, more, strict=True)}
                 out[part] = _packed(router, size, codes[part], others)
                 seen += stop - start
             yield pa.array(out)
@@ -180,7 +180,9 @@ def _packed(router: Router, size: int, codes: Int32s, others: Mapping[str, Any])
         label = router.feed(codes, **others)
         return router.sequence(codes) * size + label
     label = np.zeros(len(codes), np.int32)
-    label[free] = router.feed(codes[free], **{name: each[free] for name, each in others.items()})
+    label[free] = router.feed(
+        codes[free], **{name: values[free] for name, values in others.items()}
+    )
     return router.sequence(np.where(free, codes, -1 - codes)) * size + label
 
 
@@ -192,23 +194,23 @@ def decision_columns(routed: DataFrame, plan: ClassifiedPlan, columns: Sequence[
         code = F.when(F.col(FREE), code).otherwise(F.col(BOUND))
     place = F.pmod(code, F.lit(codes.size)) if plan.fans_out else code
     sequence = F.expr(f"(`{PACKED}` - pmod(`{PACKED}`, {codes.codes})) div {codes.codes}")
-    own = [quoted(name) for name in columns]
-    found = {
+    selection = [quoted(name) for name in columns]
+    decision = {
         "destination": looked_up(codes.destination, place),
         "address": looked_up(codes.address, place),
         "outcome": looked_up(codes.outcome, place),
         "sequence": F.when(sequence >= 0, sequence),
     }
     if not plan.fans_out:
-        return routed.select(*own, *(found[name].alias(name) for name in DECISION))
+        return routed.select(*selection, *(decision[name].alias(name) for name in DECISION))
     fan_outs = [[copy._asdict() for copy in fan_out] for fan_out in codes.copies]
     fan_out = looked_up(fan_outs, F.floor(code / codes.size), COPIES)
-    chosen = F.struct(*(found.pop(name).alias(name) for name in COPIED))
+    chosen = F.struct(*(decision.pop(name).alias(name) for name in COPIED))
     every = (
         F.when(chosen["destination"].isNull(), F.array(chosen))
         .when(F.array_contains(fan_out, chosen), fan_out)
         .otherwise(F.array_sort(F.array_append(fan_out, chosen)))
     )
-    same = (column.alias(name) for name, column in found.items())
-    rows = routed.select(*own, F.explode(every).alias(COPY), *same)
-    return rows.select(*own, *(f"{COPY}.{n}" if n in COPIED else n for n in DECISION))
+    same = (column.alias(name) for name, column in decision.items())
+    rows = routed.select(*selection, F.explode(every).alias(COPY), *same)
+    return rows.select(*selection, *(f"{COPY}.{n}" if n in COPIED else n for n in DECISION))

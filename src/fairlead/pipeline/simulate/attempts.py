@@ -52,7 +52,7 @@ SIMULATED: Final = pa.schema(
     ]
 )
 SPARK_SCHEMA: Final = ", ".join(
-    f"{each.name} {'int' if each.type == pa.int32() else 'long'}" for each in SIMULATED
+    f"{field.name} {'int' if field.type == pa.int32() else 'long'}" for field in SIMULATED
 )
 
 
@@ -89,8 +89,8 @@ def simulated(
 def measures_of(simulated: DataFrame, scenarios: int) -> list[Measured]:
     """What was measured, scenario by scenario."""
     rows = simulated.where(F.col(MEASURED).isNotNull()).select(SCENARIO, MEASURED).collect()
-    found = {row[SCENARIO]: _unpacked(row[MEASURED]) for row in rows}
-    return [found.get(k) or NOTHING for k in range(scenarios)]
+    measures = {row[SCENARIO]: _unpacked(row[MEASURED]) for row in rows}
+    return [measures.get(k) or NOTHING for k in range(scenarios)]
 
 
 def together(attempts: DataFrame, messages: DataFrame, blocks: int) -> DataFrame:
@@ -107,8 +107,8 @@ def together(attempts: DataFrame, messages: DataFrame, blocks: int) -> DataFrame
     if _joins_move_all(messages.sparkSession):
         joined = joined.repartitionById(blocks, BLOCK)
     attempt = F.when(F.col(THERE), F.col("attempt")).otherwise(changed("int"))
-    found = joined.withColumn("attempt", attempt).drop(THERE)
-    return found.sortWithinPartitions(SCENARIO, NUMBER, "attempt", LABEL)
+    rows = joined.withColumn("attempt", attempt).drop(THERE)
+    return rows.sortWithinPartitions(SCENARIO, NUMBER, "attempt", LABEL)
 
 
 def _joins_move_all(spark: SparkSession) -> bool:
@@ -216,8 +216,8 @@ def _rows(scenario: int, attempts: Attempts, ends: Sequence[int]) -> pa.RecordBa
 
 def at_once(spark: SparkSession) -> int:
     """How many tasks can be expected to run at once."""
-    found = spark.conf.get("spark.sql.shuffle.partitions", "2")
-    return max(1, int(found or 2))
+    setting = spark.conf.get("spark.sql.shuffle.partitions", "2")
+    return max(1, int(setting or 2))
 
 
 def attempt_columns(plans: Sequence[ClassifiedPlan], *, dated: bool) -> list[Column]:
@@ -229,13 +229,13 @@ def attempt_columns(plans: Sequence[ClassifiedPlan], *, dated: bool) -> list[Col
         return F.element_at(looked_up(words, F.col(SCENARIO), "array<string>"), label + 1)
 
     def moment(name: str) -> Column:
-        found = F.when(F.col(name) != NEVER, F.col(name))
-        return F.timestamp_micros(found) if dated else found / MICROS
+        micros = F.when(F.col(name) != NEVER, F.col(name))
+        return F.timestamp_micros(micros) if dated else micros / MICROS
 
     until = [F.when(F.col(name) != NEVER, F.col(name)) for name in ("start", "finish")]
-    found = {
-        "destination": word([each.destination for each in codes]),
-        "address": word([each.address for each in codes]),
+    values = {
+        "destination": word([plan_codes.destination for plan_codes in codes]),
+        "address": word([plan_codes.address for plan_codes in codes]),
         "outcome": looked_up(CODED_WORDS, F.col("outcome")),
         "sequence": F.when(F.col("sequence") >= 0, F.col("sequence")),
         "attempt": F.col("attempt"),
@@ -244,4 +244,4 @@ def attempt_columns(plans: Sequence[ClassifiedPlan], *, dated: bool) -> list[Col
         "finish": moment("finish"),
         "wait": (F.coalesce(*until) - F.col(SINCE)) / MICROS,
     }
-    return [found[name].alias(name) for name in (*DECISION, *ATTEMPT)]
+    return [values[name].alias(name) for name in (*DECISION, *ATTEMPT)]

@@ -60,17 +60,17 @@ class Gathered:
 
     def classes_in(self, plan: Plan) -> list[MessageClass]:
         """By code: the class in a plan."""
-        found = []
+        classes = []
         for values in self.survey.codes:
-            given = dict(zip(self.survey.attributes, values, strict=True))
-            control = bool(given.pop(CONTROL, ""))
-            found.append(plan.message_class(given.get("cluster", ""), given, control=control))
-        return found
+            message = dict(zip(self.survey.attributes, values, strict=True))
+            control = bool(message.pop(CONTROL, ""))
+            classes.append(plan.message_class(message.get("cluster", ""), message, control=control))
+        return classes
 
     def codes_in(self, plan: ClassifiedPlan) -> list[int]:
         """By code: that of the class in its plan."""
-        codes = {each: code for code, each in enumerate(plan.classes)}
-        return [codes[each] for each in self.classes_in(plan)]
+        codes = {message_class: code for code, message_class in enumerate(plan.classes)}
+        return [codes[message_class] for message_class in self.classes_in(plan)]
 
     @property
     def clusters(self) -> list[str]:
@@ -112,7 +112,9 @@ def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan]) -> Gathered:
     )
     fine = [row for row in tallied if row[GOOD]]
     values = sorted({tuple(row[name] for name in attributes) for row in fine})
-    survey = Survey(blocks, tuple(attributes), {each: code for code, each in enumerate(values)})
+    survey = Survey(
+        blocks, tuple(attributes), {combination: code for code, combination in enumerate(values)}
+    )
     sizes = [0] * len(blocks)
     for row in fine:
         sizes[row[BLOCK]] += row["n"]
@@ -127,7 +129,7 @@ def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan]) -> Gathered:
         priorities=has("priorities"),
         tenants=len(tenants) > 1,
         rollbacks=has("rollbacks"),
-        raises=control is not None and any(each[control] for each in values),
+        raises=control is not None and any(combination[control] for combination in values),
     )
     dated = not isinstance(kind, NumericType) and not has("plain")
     period = (min(row["first"] for row in fine), max(row["last"] for row in fine)) if fine else None
@@ -156,7 +158,7 @@ def packed(
     for name in TEXT_COLUMNS:
         if name in good.columns and (bound or name in ("group", "tenant")):
             columns[name] = text(good, name)
-    for name in dict.fromkeys(each for plan in plans for each in plan.keyed.values()):
+    for name in dict.fromkeys(column for plan in plans for column in plan.keyed.values()):
         word = text(good, name)
         number = F.when(word != "", F.crc32(word)).otherwise(F.lit(NO_KEY))
         columns[traffic.KEY_OF + name] = number.cast("long")
@@ -164,7 +166,7 @@ def packed(
     narrow = good.select(
         *key,
         *(F.col(name) for name in (BLOCK, KEY, ID)),
-        *(each.alias("_" + name) for name, each in columns.items()),
+        *(column.alias("_" + name) for name, column in columns.items()),
     )
     ordered = in_blocks(narrow, found.survey.blocks)
     return ordered.select(
@@ -186,9 +188,9 @@ def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 part += 1
         yield pa.RecordBatch.from_arrays(
             [
-                pa.array([each[0] for each in out], pa.int32()),
-                pa.array([each[1] for each in out], pa.int32()),
-                pa.array([each[2] for each in out], pa.binary()),
+                pa.array([row[0] for row in out], pa.int32()),
+                pa.array([row[1] for row in out], pa.int32()),
+                pa.array([row[2] for row in out], pa.binary()),
             ],
             ["block", "part", "rows"],
         )
