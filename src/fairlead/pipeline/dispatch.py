@@ -103,30 +103,30 @@ class Prepared:
 
     def _routed(self, ordered: DataFrame) -> DataFrame:
         """Rows in blocks, in order, with what is decided about each."""
-        found, plan = self.survey, self.plan
+        plan = self.plan
         if FREE not in ordered.columns:
-            table = timetable_of(plan, found.counts, found.blocks, self.states[0])
+            table = timetable_of(plan, self.survey.counts, self.survey.blocks, self.states[0])
             if table is not None:
-                return by_place(ordered, plan, table, found.counts, found.blocks)
-        return route(ordered, plan, self.states, found.sizes)
+                return by_place(ordered, plan, table, self.survey.counts, self.survey.blocks)
+        return route(ordered, plan, self.states, self.survey.sizes)
 
     def journal(self) -> DataFrame:
         """The decisions as rows of a journal. Not for blocks that are in place."""
-        found, plan = self.survey, self.plan
-        ordered = numbered(self.good, found.blocks, found.sizes)
+        plan = self.plan
+        ordered = numbered(self.good, self.survey.blocks, self.survey.sizes)
         routed = self._routed(ordered)
-        own = others(self.columns)
+        names = others(self.columns)
         placed = with_places(routed, [plan], [range(len(plan.classes))], F.lit(0), TIME)
         journalled = placed.withColumn("attempt", F.lit(1))
         rows = decision_columns(
-            journalled, plan, [*own, *(name for name in JOURNAL if name not in DECISION)]
+            journalled, plan, [*names, *(name for name in JOURNAL if name not in DECISION)]
         )
-        return rows.select(*map(quoted, own), *JOURNAL)
+        return rows.select(*map(quoted, names), *JOURNAL)
 
     def arrived(self, first: int) -> DataFrame:
         """The decisions with `arrival`, the number of each message in order, from `first` on."""
-        found, plan = self.survey, self.plan
-        ordered = numbered(self.good, found.blocks, found.sizes)
+        plan = self.plan
+        ordered = numbered(self.good, self.survey.blocks, self.survey.sizes)
         routed = self._routed(ordered)
         counted = routed.withColumn(ARRIVAL, F.col(NUMBER) + first)
         return decision_columns(counted, plan, [*self.columns, ARRIVAL])
@@ -137,8 +137,8 @@ class Prepared:
 
     def release(self) -> None:
         """Let Spark forget what it keeps; what is read afterwards makes it anew."""
-        for each in self.kept:
-            each.unpersist()
+        for table in self.kept:
+            table.unpersist()
 
 
 def dispatch(
@@ -230,7 +230,7 @@ def prepare(
     """
     where, progress = options.where, options.progress
     plan = Plan(clusters_in(clusters), changes_in(changes))
-    given, messages = messages, messages_of(messages, [plan], where)
+    original, messages = messages, messages_of(messages, [plan], where)
     columns = checked(messages, where)
     check_columns(plan, columns, where)
     _check_keys(plan, messages, where)
@@ -244,12 +244,12 @@ def prepare(
         with progress("check ids"):
             rows, most = unique(rows, options.horizon, since.ids)
     small = most is not None and most <= options.rows_a_block
-    kept = [rows.persist()] if options.keep and small else []
+    caches = [rows.persist()] if options.keep and small else []
     good = rows.where(GOOD)
     with progress("cut into blocks"):
         # Joins, of duplicates or for bindings, times by position, and finding the messages of a
         # journal take the files' pieces apart.
-        apart = rows is not accepted or messages is not given or plan.binds or by_position
+        apart = rows is not accepted or messages is not original or plan.binds or by_position
         stays = options.as_in_files and not apart and since is BEGINNING
         few = Sample() if small and not stays else sample(good, most, in_files=stays)
     with progress("survey"):
@@ -259,18 +259,26 @@ def prepare(
         timed, latest = rows, [before] * len(blocks)
         if by_position:
             timed, latest = latest_so_far(rows, blocks, first=before)
-        found = in_place or survey(placed(timed, blocks, plan, before), blocks, plan)
-        if found.rejected and not found.accepted:
+        tally = in_place or survey(placed(timed, blocks, plan, before), blocks, plan)
+        if tally.rejected and not tally.accepted:
             refuse_other_units(rows, where)
         good = timed.where(GOOD)
-        classified = found.classified(placed(good, blocks, plan, before))
-    ready = plan.classified(found.classes)
-    begun = begin(classified, ready, found, columns, progress, since, options.horizon)
+        classified = tally.classified(placed(good, blocks, plan, before))
+    ready = plan.classified(tally.classes)
+    begun = begin(classified, ready, tally, columns, progress, since, options.horizon)
     *states, after = begun.states
     if by_position or before != EARLIEST:
         states = [{**state, "latest": at} for state, at in zip(states, latest, strict=True)]
     return Prepared(
-        ready, columns, rows, begun.rows, found, states, (*kept, *begun.kept), after, begun.members
+        ready,
+        columns,
+        rows,
+        begun.rows,
+        tally,
+        states,
+        (*caches, *begun.kept),
+        after,
+        begun.members,
     )
 
 

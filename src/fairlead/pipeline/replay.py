@@ -96,17 +96,17 @@ class Prepared:
 
     def attempts(self) -> DataFrame:
         """A row for each attempt of each message in each scenario, which SCENARIO numbers."""
-        own = [quoted(name) for name in self.columns]
-        return self._simulated().select(SCENARIO, *own, *self._spelled())
+        columns = [quoted(name) for name in self.columns]
+        return self._simulated().select(SCENARIO, *columns, *self._spelled())
 
     def journal(self) -> DataFrame:
         """The attempts as rows of a journal."""
-        plans, own = list(self.plans.values()), [quoted(name) for name in others(self.columns)]
+        plans, columns = list(self.plans.values()), [quoted(name) for name in others(self.columns)]
         codes = [self.gathered.codes_in(plan) for plan in plans]
         placed = with_places(self._simulated(), plans, codes, F.col(SCENARIO), SINCE)
-        rows = placed.select(SCENARIO, *own, "time", "id", *PLACES, *self._spelled())
+        rows = placed.select(SCENARIO, *columns, "time", "id", *PLACES, *self._spelled())
         last = (name for name in ATTEMPT if name not in JOURNAL)
-        return rows.select(SCENARIO, *own, *JOURNAL, *last)
+        return rows.select(SCENARIO, *columns, *JOURNAL, *last)
 
     def _simulated(self) -> DataFrame:
         """What becomes of the messages, as numbers, with the messages."""
@@ -114,8 +114,8 @@ class Prepared:
 
     def _with_messages(self, found: DataFrame) -> DataFrame:
         """Attempts as numbers, with their messages."""
-        own = [quoted(name) for name in self.columns]
-        messages = self._numbered().select(NUMBER, BLOCK, CLASS, SENT, *own)
+        columns = [quoted(name) for name in self.columns]
+        messages = self._numbered().select(NUMBER, BLOCK, CLASS, SENT, *columns)
         return together(found, messages, len(self.gathered.sizes))
 
     def _numbered(self, numbers: Sequence[int] | None = None) -> DataFrame:
@@ -124,9 +124,9 @@ class Prepared:
         good = self.good
         if numbers is not None:
             ends = [*accumulate(sizes)]
-            good = good.where(F.col(BLOCK).isin({bisect_right(ends, each) for each in numbers}))
-        found = numbered(good, blocks, sizes).withColumn(SENT, F.col(TIME))
-        return found if numbers is None else found.where(F.col(NUMBER).isin(list(numbers)))
+            good = good.where(F.col(BLOCK).isin({bisect_right(ends, number) for number in numbers}))
+        messages = numbered(good, blocks, sizes).withColumn(SENT, F.col(TIME))
+        return messages if numbers is None else messages.where(F.col(NUMBER).isin(list(numbers)))
 
     def measured(self, what: What, *, keep: bool) -> tuple[list[Measured], DataFrame]:
         """What each scenario comes to, and the attempts as numbers, which Spark keeps.
@@ -145,21 +145,21 @@ class Prepared:
         `late`: by the scenario, seconds; only those that count and waited longer.
         """
         rows = every.where(F.col(MEASURED).isNull()).drop(MEASURED)
-        own = [quoted(name) for name in self.columns]
+        columns = [quoted(name) for name in self.columns]
         if late is None:
-            return self._with_messages(rows).select(SCENARIO, *own, *self._spelled())
-        limit = looked_up([round(each * MICROS) for each in late], F.col(SCENARIO), "bigint")
+            return self._with_messages(rows).select(SCENARIO, *columns, *self._spelled())
+        limit = looked_up([round(seconds * MICROS) for seconds in late], F.col(SCENARIO), "bigint")
         counts = ~F.col("outcome").isin(*AGAIN_CODES) & (F.col("start") != NEVER)
         # The time when a message was sent that came back is known only with the message.
         long = (F.col("attempt") > 1) | (F.col("start") - F.col(SINCE) > limit)
         sent = F.when(F.col("attempt") > 1, F.col(SENT)).otherwise(F.col(SINCE))
-        found = self._with_messages(rows.where(counts & long))
-        found = found.where(F.col("start") - sent > limit)
-        return found.select(SCENARIO, *own, *self._spelled())
+        late_rows = self._with_messages(rows.where(counts & long))
+        late_rows = late_rows.where(F.col("start") - sent > limit)
+        return late_rows.select(SCENARIO, *columns, *self._spelled())
 
     def longest(self, found: Sequence[Farthest | None]) -> list[Longest | None]:
         """The messages that waited longest, by their ids and groups."""
-        numbers = sorted({each.message for each in found if each is not None})
+        numbers = sorted({farthest.message for farthest in found if farthest is not None})
         if not numbers:
             return [None] * len(found)
         columns = (F.col("id").cast("string").alias("id"), text(self.good, "group").alias("group"))
@@ -167,14 +167,14 @@ class Prepared:
         known = {row[NUMBER]: row for row in rows}
         return [
             None
-            if each is None
+            if farthest is None
             else Longest(
-                known[each.message]["id"],
-                known[each.message]["group"],
-                each.destination,
-                each.wait / MICROS,
+                known[farthest.message]["id"],
+                known[farthest.message]["group"],
+                farthest.destination,
+                farthest.wait / MICROS,
             )
-            for each in found
+            for farthest in found
         ]
 
     def _spelled(self) -> list[Column]:
@@ -227,17 +227,17 @@ def replay(messages: DataFrame, plans: Mapping[str, Plan], *, journal: bool = Fa
     """
     messages = messages_of(messages, list(plans.values()), "messages")
     check_replayed(own_columns(messages), "messages", plans.values())
-    if "scenario" in (each.lower() for each in messages.columns):
+    if "scenario" in (column.lower() for column in messages.columns):
         raise MessageError("messages: column 'scenario' is what a replay adds; rename it")
     with reading(), compiled_methods(messages):
-        found = prepare(messages, plans)
-    if found.gathered.rejected:
-        log.warning(left_out(found.rows, "prepare(messages, plans).rejected() has"))
+        ready = prepare(messages, plans)
+    if ready.gathered.rejected:
+        log.warning(left_out(ready.rows, "prepare(messages, plans).rejected() has"))
     scenario = looked_up(list(plans), F.col(SCENARIO)).alias("scenario")
     if journal:
         for plan in plans.values():
-            check_journal(found.columns, plan.relevant_attributes)
-    rows = found.journal() if journal else found.attempts()
+            check_journal(ready.columns, plan.relevant_attributes)
+    rows = ready.journal() if journal else ready.attempts()
     return rows.select(scenario, "*").drop(SCENARIO)
 
 
@@ -264,10 +264,10 @@ def run(
     scenarios: dict[str, Scenario] = {}
     recorded: Gathered | None = None
     rejections: dict[str, int] = {}
-    for scale, own in by_scale(plans, scaled or {}):
-        ready = prepare(scale_rate(messages, *scale), own, options)
-        found = _replayed(ready, delivery, options, {name: folders[name] for name in own})
-        scenarios.update({scenario.name: scenario for scenario in found})
+    for scale, its_plans in by_scale(plans, scaled or {}):
+        ready = prepare(scale_rate(messages, *scale), its_plans, options)
+        results = _replayed(ready, delivery, options, {name: folders[name] for name in its_plans})
+        scenarios.update({scenario.name: scenario for scenario in results})
         if recorded is None:
             recorded = ready.gathered
             rejections = _write_rejected(ready, delivery, spark, file_format)
@@ -303,31 +303,35 @@ def _replayed(
     `folders`: by the scenario's name.
     """
     gathered, progress = ready.gathered, options.progress
-    asked = what(
+    question = what(
         gathered.period,
         dated=gathered.dated,
         windows=options.windows,
         in_full=in_full(options.rows, options.command),
     )
     with progress("replay and measure"):
-        measures, every = ready.measured(asked, keep=options.rows != NO_ROWS)
+        measures, every = ready.measured(question, keep=options.rows != NO_ROWS)
     try:
-        longest = ready.longest([each.longest for each in measures])
+        longest = ready.longest([measure.longest for measure in measures])
         parts = zip(ready.plans.items(), measures, longest, strict=True)
-        replayed = [Replayed(name, plan, each, far) for (name, plan), each, far in parts]
-        found = compared(replayed, gathered.period, asked)
-        for scenario, plan in zip(found, ready.plans.values(), strict=True):
+        replayed = [Replayed(name, plan, measure, far) for (name, plan), measure, far in parts]
+        scenarios = compared(replayed, gathered.period, question)
+        for scenario, plan in zip(scenarios, ready.plans.values(), strict=True):
             if not plan.fans_out:
                 check_nothing_lost(sum(gathered.sizes), scenario.messages, 0)
         if options.rows != NO_ROWS:
-            late = [each.waits.p99 for each in found] if options.rows == LATE_ROWS else None
+            late = (
+                [scenario.waits.p99 for scenario in scenarios]
+                if options.rows == LATE_ROWS
+                else None
+            )
             with progress("write"):
                 decisions = ready.spelled(every, late)
                 delivery.write(decisions, TOGETHER, options.file_format, by=SCENARIO)
                 for k, name in enumerate(ready.plans):
                     delivery.move(f"{TOGETHER}/{SCENARIO}={k}", f"{folders[name]}/decisions")
                 delivery.remove(TOGETHER)
-        return found
+        return scenarios
     finally:
         if options.rows != NO_ROWS:
             every.unpersist()

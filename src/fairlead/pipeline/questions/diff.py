@@ -47,13 +47,17 @@ def compare(before: DataFrame, after: DataFrame) -> DataFrame:
 
 def joined(decisions: DataFrame) -> DataFrame:
     """One row for each message: of one that went to several, all their names in `destination`."""
-    kept = [F.first(name).alias(name) for name in (CLUSTER, GROUP) if name in decisions.columns]
+    aggregates = [
+        F.first(name).alias(name) for name in (CLUSTER, GROUP) if name in decisions.columns
+    ]
     if START in decisions.columns:
         # Texts of times, as CSV and JSON have them, do not stand in the order of the times.
-        kept.append(F.min(F.timestamp_micros(_started(decisions))).alias(START))
+        aggregates.append(F.min(F.timestamp_micros(_started(decisions))).alias(START))
     names = F.array_join(F.array_sort(F.collect_set("destination")), " + ")
     return decisions.groupBy("id").agg(
-        F.when(names != "", names).alias("destination"), F.first("outcome").alias("outcome"), *kept
+        F.when(names != "", names).alias("destination"),
+        F.first("outcome").alias("outcome"),
+        *aggregates,
     )
 
 
@@ -157,8 +161,8 @@ def _groups(compared: DataFrame) -> dict[str, int]:
         )
         .collect()[0]
     )
-    found: dict[str, int] = row.asDict()
-    return found
+    counts: dict[str, int] = row.asDict()
+    return counts
 
 
 def _starts(compared: DataFrame) -> dict[str, Any]:
@@ -172,8 +176,8 @@ def _starts(compared: DataFrame) -> dict[str, Any]:
         F.count(more).alias("started"),
         (F.coalesce(F.avg(more), F.lit(0.0)) / MICROS).alias("mean_delay"),
     ).collect()[0]
-    found: dict[str, Any] = row.asDict()
-    return found
+    figures: dict[str, Any] = row.asDict()
+    return figures
 
 
 def _place(destination: str, cluster: str) -> Column:
@@ -208,8 +212,10 @@ def _destinations(counted: DataFrame) -> list[Balance]:
         .agg(F.sum("before").alias("before"), F.sum("after").alias("after"))
         .collect()
     )
-    found = [Balance(**row.asDict()) for row in rows]
-    return sorted(found, key=lambda b: (-abs(b.after - b.before), b.cluster, b.destination or ""))
+    balances = [Balance(**row.asDict()) for row in rows]
+    return sorted(
+        balances, key=lambda b: (-abs(b.after - b.before), b.cluster, b.destination or "")
+    )
 
 
 def _moves(counted: DataFrame) -> list[Move]:

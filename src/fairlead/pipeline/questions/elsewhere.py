@@ -63,13 +63,13 @@ def manifest_at(spark: SparkSession, uri: str) -> dict[str, Any]:
             raise UserError(
                 f"{uri}: not a folder that dispatch or replay wrote (it has no {MANIFEST})"
             )
-        found = manifest_in((folder / MANIFEST).read(), str(folder / MANIFEST))
+        manifest = manifest_in((folder / MANIFEST).read(), str(folder / MANIFEST))
         last, around = SUMMARY, folder
-        if found.get("replay"):
+        if manifest.get("replay"):
             last, around = COMPARISON, folder.parent or folder
         if not (around / last).exists():
             raise not_whole(str(around), last)
-    return found
+    return manifest
 
 
 def why_at(spark: SparkSession, uri: str, message_id: str) -> Why:

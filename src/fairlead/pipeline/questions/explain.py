@@ -84,20 +84,22 @@ def why(folder: str | Path, message_id: str) -> Why:
     file_format = manifest["file_format"]
     for number, place in enumerate(places):
         files = sorted(place.glob("part-*"))
-        found = row_of(files, file_format, message_id)
-        if found is None:
+        location = row_of(files, file_format, message_id)
+        if location is None:
             continue
         if run.batches is not None:
             manifest = StreamFolder(folder).manifest(list(run.batches)[number])
         plan = Plan(
-            clusters_of(manifest), [Change.at_micros(**each) for each in manifest["changes"]]
-        ).classified(MessageClass(each[0], tuple(each[1]), each[2]) for each in manifest["classes"])
+            clusters_of(manifest), [Change.at_micros(**change) for change in manifest["changes"]]
+        ).classified(
+            MessageClass(parts[0], tuple(parts[1]), parts[2]) for parts in manifest["classes"]
+        )
         if run.batches is not None and plan.binds:
             raise UserError(
                 f"{folder}: found a stream in which messages are bound to earlier ones, allowed: "
                 f"to explain a dispatch of {folder / DECISIONS} with position=arrival"
             )
-        return _explain(plan, manifest, files[: found[0] + 1], found[1])
+        return _explain(plan, manifest, files[: location[0] + 1], location[1])
     rejected = rejection(folder, file_format, message_id)
     raise UserError(
         f"{folder}: found no decision on {message_id!r}; " + (rejected or "no message has this id")
@@ -151,14 +153,14 @@ def _why_live(place: Path, table: pa.Table, plan: Plan, message_id: str) -> Why:
             f"{place}: found a live journal, which has the changes that were made itself, "
             "allowed: without --changes"
         )
-    said = own_names(table.filter(decided(table)), plan)
+    columns = own_names(table.filter(decided(table)), plan)
     last = last_choice(place, table, message_id)
     if DECIDED in table.column_names:
         table = in_pool(table)
     every = table.set_column(
         table.column_names.index(SEQUENCE), SEQUENCE, table[SEQUENCE].cast(pa.int64())
     )
-    for rows, decision in Again(plan.clusters).decisions(every.to_pylist(), said):
+    for rows, decision in Again(plan.clusters).decisions(every.to_pylist(), columns):
         copies = [copy.destination for copy in decision.copies]
         names: list[str] | list[None] = copies or [None]
         now = {(name, decision.outcome, decision.sequence) for name in names}
@@ -181,7 +183,7 @@ def _check_same(place: Path, recorded: pa.Table, found: pa.Table) -> None:
     """Refuse to explain decisions that others than these clusters and changes have made."""
     same = np.ones(min(len(recorded), len(found)), np.bool_)
     for name in DECISION:
-        one, other = (text_of(each.slice(0, len(same)), name) for each in (recorded, found))
+        one, other = (text_of(table.slice(0, len(same)), name) for table in (recorded, found))
         same &= np.asarray(pc.equal(one, other))
     if same.all() and len(recorded) == len(found):
         return
@@ -245,9 +247,9 @@ def _why(
 
     `copies`: rows with all that are of the same message.
     """
-    asked = {name: rows[name][-1].as_py() for name in rows.column_names}
-    if asked["outcome"] == CONTROL:
-        name = asked.get("cluster") or ""
+    row = {name: rows[name][-1].as_py() for name in rows.column_names}
+    if row["outcome"] == CONTROL:
+        name = row.get("cluster") or ""
         return Why([], CONTROL, name, 0, "", None, not_asked(name, CONTROL))
     plan, codes = classified(rows, recorded, recorded.classes)
     keys = bindings(rows, plan, codes)
@@ -263,33 +265,39 @@ def _why(
         None if services is None else services[before],
         None if keys is None else keys.at(before),
     )
-    each = plan.classes[codes[last]]
+    message_class = plan.classes[codes[last]]
     run = router.run_of(codes[last])
-    sequence = None if asked["sequence"] is None else int(asked["sequence"])
+    sequence = None if row["sequence"] is None else int(row["sequence"])
     stream = "/".join(part for part in plan.streams[plan.stream_of[codes[last]]] if part)
     if run is None:
-        explanation = not_asked(each.cluster, asked["outcome"])
-        return Why([], asked["outcome"], each.cluster, 0, stream, sequence, explanation)
+        explanation = not_asked(message_class.cluster, row["outcome"])
+        return Why([], row["outcome"], message_class.cluster, 0, stream, sequence, explanation)
     # In the order of position times may go back; what has happened has happened.
     run.reach(None if times is None else max(int(times[last]), router.latest))
     binding: Binding | None = None
-    by = run.cluster.binding(each.values, asked) if keys is not None and run.cluster.binds else None
+    by = (
+        run.cluster.binding(message_class.values, row)
+        if keys is not None and run.cluster.binds
+        else None
+    )
     if keys is not None and by is not None:
-        binding = run.binding(keys.at(slice(last, last + 1)), each.values, by)
+        binding = run.binding(keys.at(slice(last, last + 1)), message_class.values, by)
     number = _key(rows, plan, codes, sequence)
-    word = text(asked, run.cluster.keyed_by) if run.cluster.keyed_by else ""
+    word = text(row, run.cluster.keyed_by) if run.cluster.keyed_by else ""
     moment = DecisionPoint(ClusterVersion(run.cluster), None, 0, binding, number, word)
-    same = pc.equal(copies["id"].cast(pa.string()), str(asked["id"]))
+    same = pc.equal(copies["id"].cast(pa.string()), str(row["id"]))
     got = [name for name in copies.filter(same)["destination"].to_pylist() if name is not None]
     chosen = (
-        _chosen(moment, each.values, got) if run.cluster.policy.fans_out else asked["destination"]
+        _chosen(moment, message_class.values, got)
+        if run.cluster.policy.fans_out
+        else row["destination"]
     )
-    explanation = explain(moment, each.values, chosen)
-    _agree(explanation, chosen, asked["outcome"])
+    explanation = explain(moment, message_class.values, chosen)
+    _agree(explanation, chosen, row["outcome"])
     return Why(
         got,
-        asked["outcome"],
-        each.cluster,
+        row["outcome"],
+        message_class.cluster,
         run.cluster.version,
         stream,
         sequence,
@@ -315,8 +323,8 @@ def _chosen(moment: DecisionPoint, values: tuple[str, ...], got: list[str]) -> s
 def _key(rows: pa.Table, plan: ClassifiedPlan, codes: Int32s, sequence: int | None) -> int:
     """The number by which the last message was chosen for."""
     last = len(rows) - 1
-    found = keys_of(rows.slice(last), plan, codes[last:])
-    return PLACES + (sequence or 0) if found is None or found[0] < 0 else int(found[0])
+    keys = keys_of(rows.slice(last), plan, codes[last:])
+    return PLACES + (sequence or 0) if keys is None or keys[0] < 0 else int(keys[0])
 
 
 def _times(rows: pa.Table, plan: Plan) -> tuple[Any, Any]:

@@ -26,13 +26,13 @@ def last_choice(place: Path, table: pa.Table, message_id: str) -> int | None:
     if DECIDED not in table.column_names:
         return None
     rows = table.filter(pc.equal(text_of(table, "id"), message_id))
-    found: int | None = pc.max(rows[DECIDED]).as_py()
-    if len(rows) and found is None:
+    last: int | None = pc.max(rows[DECIDED]).as_py()
+    if len(rows) and last is None:
         raise UserError(
             f"{place}: found no decision on {message_id!r}: it gave up before any destination was "
             "ready for it"
         )
-    return found
+    return last
 
 
 def given(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -62,8 +62,8 @@ def read_rows(file: Path, file_format: str, columns: list[str] | None) -> pa.Tab
     """Some columns of a file of decisions."""
     if file_format == "parquet":
         names = pq.read_schema(file).names
-        kept = None if columns is None else [name for name in columns if name in names]
-        return pq.read_table(file, columns=kept)
+        selection = None if columns is None else [name for name in columns if name in names]
+        return pq.read_table(file, columns=selection)
     if file_format == "csv":
         with file.open(encoding="utf-8", newline="") as lines:
             names = next(csv.reader(lines))
@@ -75,11 +75,13 @@ def read_rows(file: Path, file_format: str, columns: list[str] | None) -> pa.Tab
         )
         parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
         return pyarrow.csv.read_csv(file, convert_options=options, parse_options=parse)
-    found = pyarrow.json.read_json(file)
+    table = pyarrow.json.read_json(file)
     # JSON knows no times: what looks like one is a text, and stays as it is.
-    texts = [(each.name, pa.string()) for each in found.schema if pa.types.is_timestamp(each.type)]
+    texts = [
+        (field.name, pa.string()) for field in table.schema if pa.types.is_timestamp(field.type)
+    ]
     parse_json = pyarrow.json.ParseOptions(explicit_schema=pa.schema(texts))
-    return pyarrow.json.read_json(file, parse_options=parse_json) if texts else found
+    return pyarrow.json.read_json(file, parse_options=parse_json) if texts else table
 
 
 def rejection(folder: Path, file_format: str, message_id: str) -> str:

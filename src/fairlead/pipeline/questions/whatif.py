@@ -36,8 +36,8 @@ ONLY: Final = "raised"
 
 def messages_of(decisions: DataFrame) -> DataFrame:
     """The messages that a scenario's decisions are about."""
-    own = [quoted(name) for name in decisions.columns if name not in (*DECISION, *ATTEMPT)]
-    return decisions.where("attempt = 1").select(*own).dropDuplicates(["id"])
+    columns = [quoted(name) for name in decisions.columns if name not in (*DECISION, *ATTEMPT)]
+    return decisions.where("attempt = 1").select(*columns).dropDuplicates(["id"])
 
 
 def with_raise(messages: DataFrame, group: str, time: int, priority: int) -> DataFrame:
@@ -54,9 +54,9 @@ def with_raise(messages: DataFrame, group: str, time: int, priority: int) -> Dat
             "decisions: column 'position' orders the messages, so a time is no place among them"
         )
     alike = _alike(messages)
-    given = {"time": Decimal(time) / MICROS, "type": SET_PRIORITY, "group": group}
+    values = {"time": Decimal(time) / MICROS, "type": SET_PRIORITY, "group": group}
     for k, whose in enumerate(_whose(alike, group)):
-        row = {**given, **whose, "id": f"{RAISE}-{k}", "priority": priority}
+        row = {**values, **whose, "id": f"{RAISE}-{k}", "priority": priority}
         more = [
             F.lit(row.get(field.name)).cast(field.dataType).alias(field.name)
             for field in alike.schema.fields
@@ -67,24 +67,24 @@ def with_raise(messages: DataFrame, group: str, time: int, priority: int) -> Dat
 
 def _alike(messages: DataFrame) -> DataFrame:
     """The messages with columns that can hold a raise, of whatever types the table has."""
-    found = messages.withColumn("time", (micros(messages).cast(EXACT) / MICROS).cast(EXACT))
+    table = messages.withColumn("time", (micros(messages).cast(EXACT) / MICROS).cast(EXACT))
     for name in TEXTS:
         if name in ("type", *messages.columns):
-            found = found.withColumn(name, text(messages, name))
-    kind = found.schema["priority"].dataType if "priority" in found.columns else NullType()
+            table = table.withColumn(name, text(messages, name))
+    kind = table.schema["priority"].dataType if "priority" in table.columns else NullType()
     if isinstance(kind, StringType):
-        return found
-    number = F.col("priority") if "priority" in found.columns else F.lit(None)
-    return found.withColumn("priority", number.cast("int"))
+        return table
+    number = F.col("priority") if "priority" in table.columns else F.lit(None)
+    return table.withColumn("priority", number.cast("int"))
 
 
 def _whose(messages: DataFrame, group: str) -> list[dict[str, str]]:
     """The clusters that have a group, and its tenant there. Raises UserError where none has."""
     names = [name for name in ("cluster", "tenant") if name in messages.columns]
     named = messages.where(F.col("group") != "")
-    own = named.where(F.col("group") == group).select(F.lit(group).alias("group"), *names)
-    found = [row.asDict() for row in own.distinct().collect()]
-    if not found:
+    members = named.where(F.col("group") == group).select(F.lit(group).alias("group"), *names)
+    owners = [row.asDict() for row in members.distinct().collect()]
+    if not owners:
         others = named.select("group").distinct()
         near = others.orderBy(F.levenshtein("group", F.lit(group)), "group").limit(MAX_NAMED)
         known = ", ".join(repr(row["group"]) for row in near.collect())
@@ -92,7 +92,7 @@ def _whose(messages: DataFrame, group: str) -> list[dict[str, str]]:
             f"--promote: found {group!r}, allowed: a group of the scenario's messages"
             + (f", such as {known}" if known else "; none of them has one")
         )
-    return sorted(found, key=lambda row: [row[name] for name in names])
+    return sorted(owners, key=lambda row: [row[name] for name in names])
 
 
 def what_if(decisions: DataFrame, plan: Plan, group: str, time: int, priority: int) -> WhatIf:
@@ -140,14 +140,14 @@ def _effect(compared: DataFrame, group: str) -> WhatIf:
         .limit(MAX_LISTED)
         .collect()
     )
-    found: Mapping[str, Any] = totals.asDict()
+    figures: Mapping[str, Any] = totals.asDict()
     return WhatIf(
         group=group,
-        waiting=found["waiting"],
+        waiting=figures["waiting"],
         raised=[Shift(row["id"], 1, row["before"], row["later"]) for row in raised],
-        delayed=found["delayed"],
-        longest=max(0.0, found["longest"]),
-        total=found["total"],
+        delayed=figures["delayed"],
+        longest=max(0.0, figures["longest"]),
+        total=figures["total"],
         hurt=[Shift(row["name"], row["n"], row["before"], row["later"]) for row in hurt],
-        sooner=found["sooner"],
+        sooner=figures["sooner"],
     )
