@@ -64,10 +64,10 @@ class ClassArchive:
     def __init__(self, folder: Path, executable: Path, version: str, spark: Path) -> None:
         """`version`: what this Java says of itself; `spark`: the folder of PySpark."""
         self._folder, self._executable = folder, executable
-        jars = [(each.name, each.stat()) for each in sorted((spark / "jars").glob("*.jar"))]
+        jars = [(jar.name, jar.stat()) for jar in sorted((spark / "jars").glob("*.jar"))]
         known = [
             *(str(executable), version, str(spark)),
-            *((name, found.st_size, found.st_mtime_ns) for name, found in jars),
+            *((name, stat.st_size, stat.st_mtime_ns) for name, stat in jars),
             *(os.environ.get(name, "") for name in CLASS_PATH),
         ]
         self._key = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
@@ -111,9 +111,9 @@ class ClassArchive:
     def _known(self) -> _Made | None:
         """The archive, if it is there and whole."""
         with suppress(FileNotFoundError, TypeError, ValueError):
-            found = _Made(**json.loads(self._made.read_text()))
-            if self._archive.stat().st_size == found.size:
-                return found
+            archive = _Made(**json.loads(self._made.read_text()))
+            if self._archive.stat().st_size == archive.size:
+                return archive
         return None
 
     def _using(self, archive: Path) -> str:
@@ -156,22 +156,22 @@ class ClassArchive:
     def _finish(self) -> None:
         """Take an archive that was written before, if its Java has ended and one accepts it."""
         try:
-            found = _Making(**json.loads(self._making.read_text()))
+            draft = _Making(**json.loads(self._making.read_text()))
         except FileNotFoundError:
             return
         except (TypeError, ValueError):  # its process was killed as it wrote this
             self._making.unlink(missing_ok=True)
             return
-        if any(_runs(each) for each in (found.python, found.java) if each is not None):
+        if any(_runs(process) for process in (draft.python, draft.java) if process is not None):
             return
-        part = self._folder / found.file
-        if found.class_path and self._is_accepted(part, found.class_path):
-            made = _Made(part.stat().st_size, found.class_path)
+        part = self._folder / draft.file
+        if draft.class_path and self._is_accepted(part, draft.class_path):
+            made = _Made(part.stat().st_size, draft.class_path)
             part.replace(self._archive)
             _write(self._made, made._asdict())
             self._refused.unlink(missing_ok=True)
             self._clear_away()
-        elif found.class_path:
+        elif draft.class_path:
             with self._refused.open("a") as refused:
                 refused.write("x")
         part.unlink(missing_ok=True)
@@ -195,14 +195,14 @@ class ClassArchive:
     def _clear_away(self) -> None:
         """Archives of other Javas and Sparks go, but for those that were used last."""
         known = sorted(self._folder.glob("*.json"), key=lambda each: -each.stat().st_mtime_ns)
-        for each in known[KEPT:]:
+        for file in known[KEPT:]:
             for name in (".json", ".jsa", ".base"):
-                each.with_suffix(name).unlink(missing_ok=True)
+                file.with_suffix(name).unlink(missing_ok=True)
 
 
 def has_own(options: str) -> bool:
     """Whether a user's options for Java say what archive there is."""
-    return any(each in options for each in OWN_OPTIONS)
+    return any(option in options for option in OWN_OPTIONS)
 
 
 def class_folders(spark: Path, more: str) -> list[Path]:

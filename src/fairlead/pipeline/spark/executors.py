@@ -79,21 +79,26 @@ def _ask(spark: SparkSession, progress: Progress) -> None:
     answers = spark.range(0, TASKS, 1, TASKS).select(_answer().alias("answer"))
     try:
         with progress("ask executors"):
-            found = {Executor(*row["answer"]) for row in answers.collect()}
+            executors = {Executor(*row["answer"]) for row in answers.collect()}
     except (PySparkException, Py4JError) as error:
         raise EnvironmentProblem(f"executors run no Python: {_reason(error)}; {HELP}") from error
-    refuse(sorted(found))
+    refuse(sorted(executors))
 
 
 def refuse(executors: Iterable[Executor]) -> None:
     """Refuse the first executor that could not do the work. Raises EnvironmentProblem."""
-    own = version("fairlead")
-    for each in executors:
-        where = f"{each.executable} (Python {each.python}) of the executors on {each.machine}"
-        if each.missing:
-            raise EnvironmentProblem(f"{where} lacks {each.missing}; {HELP}")
-        if each.fairlead not in {"", own}:
-            raise EnvironmentProblem(f"{where} has Fairlead {each.fairlead}, here is {own}; {HELP}")
+    local_version = version("fairlead")
+    for executor in executors:
+        where = (
+            f"{executor.executable} (Python {executor.python}) of the executors "
+            f"on {executor.machine}"
+        )
+        if executor.missing:
+            raise EnvironmentProblem(f"{where} lacks {executor.missing}; {HELP}")
+        if executor.fairlead not in {"", local_version}:
+            raise EnvironmentProblem(
+                f"{where} has Fairlead {executor.fairlead}, here is {local_version}; {HELP}"
+            )
 
 
 def _is_local(spark: SparkSession) -> bool:

@@ -50,9 +50,9 @@ class HadoopPath:
         self._jvm = classic._jvm  # noqa: SLF001
         self._settings = classic._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
         with _as_os_error(uri):
-            given = self._jvm.org.apache.hadoop.fs.Path(uri)
-            self._files = given.getFileSystem(self._settings)
-            self._path = self._files.makeQualified(given)
+            path = self._jvm.org.apache.hadoop.fs.Path(uri)
+            self._files = path.getFileSystem(self._settings)
+            self._path = self._files.makeQualified(path)
         self.uri = uri.rstrip("/") or uri
 
     def __truediv__(self, name: str) -> HadoopPath:
@@ -101,7 +101,7 @@ class HadoopPath:
         """The names in a folder, sorted."""
         with _as_os_error(self.uri):
             return sorted(
-                str(each.getPath().getName()) for each in self._files.listStatus(self._path)
+                str(status.getPath().getName()) for status in self._files.listStatus(self._path)
             )
 
     def make_folder(self) -> None:
@@ -160,9 +160,9 @@ class HadoopPath:
         return self._jvm.java.lang.reflect.Array.newInstance(kind, 0)
 
     def _other(self, uri: str, path: Any) -> HadoopPath:  # noqa: ANN401 - an object of Java's
-        found = object.__new__(HadoopPath)
-        found.__dict__ |= {**self.__dict__, "uri": uri, "_path": path}
-        return found
+        other = object.__new__(HadoopPath)
+        other.__dict__ |= {**self.__dict__, "uri": uri, "_path": path}
+        return other
 
 
 @contextmanager

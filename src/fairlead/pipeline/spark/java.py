@@ -56,18 +56,18 @@ def java_for_spark() -> tuple[Java, Path]:
     Raises:
         EnvironmentProblem: There is no Java that Spark could run on.
     """
-    found = []
-    for each in _candidates():
-        if each.version >= OLDEST:
-            home = _launcher_home(each) or _own_home(each)
+    refusals = []
+    for candidate in _candidates():
+        if candidate.version >= OLDEST:
+            home = _launcher_home(candidate) or _own_home(candidate)
             if home is not None:
-                return each, home
-            found.append(f"{each.origin}: cannot be started through a script of ours")
+                return candidate, home
+            refusals.append(f"{candidate.origin}: cannot be started through a script of ours")
         else:
-            what = f"Java {each.version}" if each.version else "does not run"
-            found.append(f"{each.origin}: {what}")
+            what = f"Java {candidate.version}" if candidate.version else "does not run"
+            refusals.append(f"{candidate.origin}: {what}")
     raise EnvironmentProblem(
-        f"Spark needs Java {OLDEST} or newer; found {'; '.join(found) or 'none'}. "
+        f"Spark needs Java {OLDEST} or newer; found {'; '.join(refusals) or 'none'}. "
         "Install one (a JDK or a JRE) and put it on the PATH or set JAVA_HOME, "
         "or let pip bring one: pip install 'fairlead[java]'"
     )

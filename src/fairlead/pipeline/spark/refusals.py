@@ -53,5 +53,5 @@ def unknown_column(error: PySparkException) -> str | None:
 
 def not_reached(error: Exception) -> str | None:
     """That nobody has looked at the files, and why; None where somebody has."""
-    each = ((pattern.search(str(error)), words) for pattern, words in NOT_REACHED.items())
-    return next((words.format(found[1]) for found, words in each if found), None)
+    matches = ((pattern.search(str(error)), words) for pattern, words in NOT_REACHED.items())
+    return next((words.format(match[1]) for match, words in matches if match), None)

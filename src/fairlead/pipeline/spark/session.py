@@ -309,9 +309,12 @@ def _local_settings(master: str) -> dict[str, Setting]:
 
 def _archive_of(java: Java, config: Mapping[str, Setting]) -> ClassArchive | None:
     """Return the archive of classes for a session on this machine; None: it gets none."""
-    given = os.environ.get("SPARK_SUBMIT_OPTS", ""), config.get("spark.driver.extraJavaOptions", "")
+    options = (
+        os.environ.get("SPARK_SUBMIT_OPTS", ""),
+        config.get("spark.driver.extraJavaOptions", ""),
+    )
     folder, spark = cache_folder("classes"), Path(pyspark.__file__).parent
-    if folder is None or has_own(" ".join(map(str, given))):
+    if folder is None or has_own(" ".join(map(str, options))):
         return None
     if class_folders(spark, str(config.get("spark.driver.extraClassPath", ""))):
         return None
@@ -321,9 +324,13 @@ def _archive_of(java: Java, config: Mapping[str, Setting]) -> ClassArchive | Non
 def _submit_options(options: Sequence[str]) -> str:
     """Return Java options for the driver that a cluster's own, in its configuration, come after."""
     logs = Path(__file__).with_name("log4j2.properties").as_uri()
-    given = os.environ.get("SPARK_SUBMIT_OPTS", "")
-    own = (f"-Dlog4j2.configurationFile={logs}", f"-Dfairlead.log={SPARK_LOG.begin()}", *options)
-    return f"{shlex.join(own)} {given}".rstrip()
+    user_options = os.environ.get("SPARK_SUBMIT_OPTS", "")
+    defaults = (
+        f"-Dlog4j2.configurationFile={logs}",
+        f"-Dfairlead.log={SPARK_LOG.begin()}",
+        *options,
+    )
+    return f"{shlex.join(defaults)} {user_options}".rstrip()
 
 
 def _cores(master: str) -> int:

@@ -131,29 +131,29 @@ class StreamFolder:
         """With what a micro-batch was decided. Raises UserError."""
         place = self.path("batches", f"{batch}.json")
         try:
-            found: dict[str, Any] = json.loads(place.read_bytes())
+            content: dict[str, Any] = json.loads(place.read_bytes())
         except (OSError, ValueError):
             raise UserError(
                 f"{place}: found what this version did not write, or not whole, allowed: as a "
                 "stream of dispatch writes it"
             ) from None
-        return found
+        return content
 
     def commit(self) -> Commit | None:
         """How far the stream has come; None where it has not begun. Raises OutputError."""
         place = self.path(COMMIT)
         try:
-            found = msgspec.json.decode(place.read_bytes(), type=Commit)
+            record = msgspec.json.decode(place.read_bytes(), type=Commit)
         except FileNotFoundError:
             return None
         except msgspec.MsgspecError:
-            found = None
-        if found is None or found.format != FORMAT:
+            record = None
+        if record is None or record.format != FORMAT:
             raise OutputError(
                 f"{place}: found what this version did not write, allowed: as a stream of "
                 "dispatch writes it"
             )
-        return found
+        return record
 
     def strangers(self) -> bool:
         """Whether the folder has something that no stream wrote."""
@@ -163,9 +163,9 @@ class StreamFolder:
             LOCK,
             CHECKPOINT,
             "batches",
-            *(each.split("/")[0] for each in PARTS),
+            *(part.split("/")[0] for part in PARTS),
         }
-        return self.out.is_dir() and any(each.name not in ours for each in self.out.iterdir())
+        return self.out.is_dir() and any(file.name not in ours for file in self.out.iterdir())
 
     def committed(self, part: str, commit: Commit) -> dict[int, Path]:
         """Where the micro-batches that are whole have a part, by their numbers."""
@@ -216,17 +216,17 @@ class StreamFolder:
 
     def forget(self, commit: Commit) -> None:
         """Remove what no later micro-batch looks at."""
-        kept = {f"batch={each.batch}" for each in commit.ids}
+        batches = {f"batch={entry.batch}" for entry in commit.ids}
         latest = {f"batch={commit.batch}"}
         for part, names in (
-            ("state/ids", kept),
+            ("state/ids", batches),
             ("state/groups", latest),
             ("state/counts", latest),
         ):
             place = self.path(part)
-            for each in place.iterdir() if place.is_dir() else ():
-                if each.name not in names:
-                    shutil.rmtree(each, ignore_errors=True)
+            for folder in place.iterdir() if place.is_dir() else ():
+                if folder.name not in names:
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_json(place: Path, content: Mapping[str, Any]) -> None:

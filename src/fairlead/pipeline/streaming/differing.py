@@ -13,15 +13,15 @@ MOST: Final = 3
 
 def differing(before: Commit, now: Commit) -> str:
     """What differs, in words; "" where nothing does."""
-    found = [
+    differences = [
         *_values("", {"options": before.options}, {"options": now.options}),
         *_values("", _by_name(before), _by_name(now)),
     ]
-    return listed(found, MOST)
+    return listed(differences, MOST)
 
 
 def _by_name(commit: Commit) -> dict[str, Any]:
-    return {f"cluster {each['name']!r}": each["tables"] for each in commit.clusters}
+    return {f"cluster {cluster['name']!r}": cluster["tables"] for cluster in commit.clusters}
 
 
 def _values(where: str, before: object, now: object) -> Iterator[str]:
@@ -31,7 +31,7 @@ def _values(where: str, before: object, now: object) -> Iterator[str]:
         for key in dict.fromkeys([*one, *other]):
             place = (where + key).removeprefix(".")
             yield from _values(place, one.get(key), other.get(key))
-        both = [[key for key in each if key in one and key in other] for each in (one, other)]
+        both = [[key for key in side if key in one and key in other] for side in (one, other)]
         if isinstance(now, list) and both[0] != both[1]:
             yield f"{where}: was in another order"
     elif now is None and one is not None:
@@ -45,13 +45,13 @@ def _values(where: str, before: object, now: object) -> Iterator[str]:
 def _parts(value: object) -> dict[str, object] | None:
     """What is in a table, or in a list of tables, by its place in it; None: it is neither."""
     if isinstance(value, Mapping):
-        return {f".{key}": each for key, each in value.items()}
-    if not (isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value)):
+        return {f".{key}": part for key, part in value.items()}
+    if not (isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value)):
         return None
-    names = [each.get("name", k) for k, each in enumerate(value)]
+    names = [part.get("name", k) for k, part in enumerate(value)]
     if len({*names}) < len(names):  # as queues that several queue managers have
         names = [*range(len(names))]
-    return {f"[{name}]": each for name, each in zip(names, value, strict=True)}
+    return {f"[{name}]": part for name, part in zip(names, value, strict=True)}
 
 
 def _shown(value: object) -> str:

@@ -72,16 +72,16 @@ def follow(
     Raises UserError where something cannot be as it was asked; of a micro-batch of which messages
     cannot be read, `Following.wait` does.
     """
-    given: object = messages
-    if not (isinstance(given, DataFrame) and given.isStreaming):
+    source: object = messages
+    if not (isinstance(source, DataFrame) and source.isStreaming):
         raise MessageError(
-            f"messages: found {repr_of(given)}, allowed: a streaming DataFrame; "
+            f"messages: found {repr_of(source)}, allowed: a streaming DataFrame; "
             "fairlead.dispatch takes the others"
         )
     known = changes if callable(changes) else _constant(changes_in(changes))
     options = Options(trust_ids=trust_ids, file_format=file_format)
-    asked = Asked(clusters_in(clusters), known, options, horizon, every, available_now)
-    return start(messages, str(out), asked, lambda rows: (rows, []))
+    settings = Asked(clusters_in(clusters), known, options, horizon, every, available_now)
+    return start(messages, str(out), settings, lambda rows: (rows, []))
 
 
 @dataclass(frozen=True)
@@ -175,22 +175,22 @@ class _Work:
         self._check_checkpoint(batch)
         if batch <= self.commit.batch:
             return  # Spark was ended before it knew that this was committed
-        found = self.source(rows)
-        if found is None or found[0].isEmpty():
+        intake = self.source(rows)
+        if intake is None or intake[0].isEmpty():
             self.commit = nothing(self.stream, self.commit, batch)
             return
-        messages, files = found
+        messages, files = intake
         self.commit = decide(messages, self.stream, self.commit, batch, files)
         self.tell(rows.sparkSession)
 
     def tell(self, spark: SparkSession) -> None:
         """Say what all micro-batches so far come to."""
-        folder, asked = self.stream.folder, self.asked
+        folder, settings = self.stream.folder, self.asked
         plan = plan_of(self.stream, self.commit)
-        self.summary = rolling.summary(spark, folder, self.commit, plan, asked.made)
+        self.summary = rolling.summary(spark, folder, self.commit, plan, settings.made)
         write_json(folder.path(SUMMARY), self.summary.to_dict())
-        if asked.committed is not None:
-            asked.committed(self.summary, self.commit)
+        if settings.committed is not None:
+            settings.committed(self.summary, self.commit)
 
     def _check_checkpoint(self, batch: int) -> None:
         """The numbers of micro-batches are those of one checkpoint."""
@@ -276,7 +276,9 @@ def _begun(stream: Stream) -> Commit:
     """How far it has come. Raises OutputError where this is not the stream of the folder."""
     folder, options = stream.folder, stream.options
     now = Commit(
-        clusters=[{"name": each.name, "tables": each.to_dict()} for each in stream.clusters],
+        clusters=[
+            {"name": cluster.name, "tables": cluster.to_dict()} for cluster in stream.clusters
+        ],
         options={
             "horizon": f"{stream.horizon / MICROS:g} s",
             "trust_ids": options.trust_ids,
@@ -285,15 +287,15 @@ def _begun(stream: Stream) -> Commit:
     )
     now = msgspec.json.decode(msgspec.json.encode(now), type=Commit)  # as it is written
     Plan(stream.clusters, stream.changes())
-    found = folder.commit()
-    if found is None:
+    commit = folder.commit()
+    if commit is None:
         if folder.strangers():
             raise OutputError(
                 f"{folder.out}: found a folder that is no stream's, allowed: a new one, or one "
                 "that a stream of dispatch wrote"
             )
         return now
-    what = differing(found, now)
+    what = differing(commit, now)
     if what:
         raise OutputError(f"{folder.out}: found a stream that was begun otherwise: {what}")
     if not folder.checkpoint_id():
@@ -301,7 +303,7 @@ def _begun(stream: Stream) -> Commit:
             f"{folder.checkpoint}: found no checkpoint, allowed: that with which the stream began; "
             "without it nobody knows which messages were decided on: begin in another folder"
         )
-    return found
+    return commit
 
 
 def _constant(changes: Sequence[Change]) -> Callable[[], Iterable[Change]]:

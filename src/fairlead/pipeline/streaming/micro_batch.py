@@ -63,14 +63,17 @@ def decide(rows: DataFrame, stream: Stream, commit: Commit, batch: int, files: l
     """
     folder, options = stream.folder, stream.options
     columns = _same_columns(rows, commit, options.where)
-    given, changes = _changes(stream.changes(), commit)
+    plain_changes, changes = _changes(stream.changes(), commit)
     ready = prepare(rows, stream.clusters, changes, options, _since(rows, folder, commit, stream))
     try:
         with writing(folder.out):
             folder.begin()
             after = _write(ready, stream, commit, batch)
             after = msgspec.structs.replace(
-                after, columns=columns, given=given, changes=[each.to_dict() for each in changes]
+                after,
+                columns=columns,
+                given=plain_changes,
+                changes=[change.to_dict() for change in changes],
             )
             folder.finish(after, _manifest(ready, options, files, commit))
     finally:
@@ -86,8 +89,8 @@ def nothing(stream: Stream, commit: Commit, batch: int) -> Commit:
     folder = stream.folder
     with writing(folder.out):
         folder.begin()
-        for part, kept in (("state/counts", commit.width), ("state/groups", commit.groups)):
-            if kept:
+        for part, present in (("state/counts", commit.width), ("state/groups", commit.groups)):
+            if present:
                 shutil.copytree(folder.of(part, commit.batch), folder.path(MAKING, part))
         folder.finish(after, {})
     folder.forget(after)
@@ -96,7 +99,7 @@ def nothing(stream: Stream, commit: Commit, batch: int) -> Commit:
 
 def plan_of(stream: Stream, commit: Commit) -> Plan:
     """The clusters, and all changes that were read."""
-    return Plan(stream.clusters, [Change.at_micros(**each) for each in commit.changes])
+    return Plan(stream.clusters, [Change.at_micros(**change) for change in commit.changes])
 
 
 def _same_columns(rows: DataFrame, commit: Commit, where: str) -> list[list[str]]:
@@ -106,21 +109,21 @@ def _same_columns(rows: DataFrame, commit: Commit, where: str) -> list[list[str]
         raise MessageError(
             f"{where}: column {ARRIVAL!r} is what a stream's decisions add; rename it"
         )
-    found = typed_columns(rows.schema.fields)
-    if commit.columns and found != commit.columns:
-        new = [" ".join(each) for each in found if each not in commit.columns]
-        gone = [" ".join(each) for each in commit.columns if each not in found]
-        said = [
+    columns = typed_columns(rows.schema.fields)
+    if commit.columns and columns != commit.columns:
+        new = [" ".join(column) for column in columns if column not in commit.columns]
+        gone = [" ".join(column) for column in commit.columns if column not in columns]
+        differences = [
             f"{which} {listed(names, SHOWN)}"
             for which, names in (("new:", new), ("missing:", gone))
             if names
         ]
         raise MessageError(
             f"{where}: found other columns than the stream began with "
-            f"({'; '.join(said) or 'in another order'}), allowed: the same names and types; "
+            f"({'; '.join(differences) or 'in another order'}), allowed: the same names and types; "
             "nothing of this micro-batch was decided"
         )
-    return found
+    return columns
 
 
 def _changes(known: Sequence[Change], commit: Commit) -> tuple[list[dict[str, Any]], list[Change]]:
@@ -128,7 +131,7 @@ def _changes(known: Sequence[Change], commit: Commit) -> tuple[list[dict[str, An
 
     One that is read after its time holds for what comes later than all that was decided.
     """
-    left = [_plain(each) for each in known]
+    left = [_plain(change) for change in known]
     for row in commit.given:
         if row not in left:
             raise ChangeError(
@@ -137,15 +140,15 @@ def _changes(known: Sequence[Change], commit: Commit) -> tuple[list[dict[str, An
             )
         left.remove(row)
     new: list[Change] = []
-    for each in known:
-        if _plain(each) in left:
-            left.remove(_plain(each))
-            new.append(each)
+    for change in known:
+        if _plain(change) in left:
+            left.remove(_plain(change))
+            new.append(change)
     latest = Carried.load(commit.carried).latest if commit.carried else EARLIEST
     before = [Change.at_micros(**row) for row in commit.changes]
     return (
         [*commit.given, *map(_plain, new)],
-        [*before, *(_not_before(each, latest + 1) for each in new)],
+        [*before, *(_not_before(change, latest + 1) for change in new)],
     )
 
 
@@ -156,12 +159,12 @@ def _not_before(change: Change, time: int) -> Change:
 
 
 def _plain(change: Change) -> dict[str, Any]:
-    return {name: each for name, each in change.to_dict().items() if name != "where"}
+    return {name: value for name, value in change.to_dict().items() if name != "where"}
 
 
 def _since(rows: DataFrame, folder: StreamFolder, commit: Commit, stream: Stream) -> Since:
     spark = rows.sparkSession
-    binds = any(each.start().binds for each in stream.clusters)
+    binds = any(cluster.start().binds for cluster in stream.clusters)
     return Since(
         Carried.load(commit.carried) if commit.carried else Carried(),
         EARLIEST if commit.clock is None else commit.clock,
@@ -223,10 +226,10 @@ def _carried(ready: Prepared, commit: Commit) -> Carried:
     before = Carried.load(commit.carried) if commit.carried else Carried()
     router = Router(ready.plan)
     router.load(ready.after)
-    found = router.carried(before)
+    carried = router.carried(before)
     period = ready.survey.period
     latest = before.latest if period is None else max(before.latest, period[1])
-    return Carried(found.runs, found.streams, latest)
+    return Carried(carried.runs, carried.streams, latest)
 
 
 def _manifest(

@@ -44,7 +44,7 @@ def ids_before(spark: SparkSession, folder: StreamFolder, commit: Commit) -> Dat
 
 
 def _ids(spark: SparkSession, folder: StreamFolder, every: Sequence[Remembered]) -> DataFrame:
-    places = [on_this_machine(folder.of("state/ids", each.batch)) for each in every]
+    places = [on_this_machine(folder.of("state/ids", entry.batch)) for entry in every]
     return spark.read.schema(IDS).parquet(*places)
 
 
@@ -80,28 +80,28 @@ def remember_ids(
     however long the stream runs.
     """
     new = _seen(ready.rows).select(F.xxhash64(ID).alias(HASH), ID, AT)
-    kept = [each for each in commit.ids if each.last >= now - horizon]
+    entries = [entry for entry in commit.ids if entry.last >= now - horizon]
     rows = ready.survey.accepted + ready.survey.rejected
-    together = _to_merge(kept, rows)
+    together = _to_merge(entries, rows)
     if together:
         old = _ids(ready.rows.sparkSession, folder, together).where(F.col(AT) >= now - horizon)
         new = new.unionByName(old).groupBy(HASH, ID).agg(F.max(AT).alias(AT))
-        rows += sum(each.rows for each in together)
+        rows += sum(entry.rows for entry in together)
     files = new.coalesce(max(1, -(-rows // ROWS_A_FILE)))
     # Each id is there once: a dictionary of them would be as long as they are.
     files.write.option("parquet.enable.dictionary", "false").parquet(folder.making("state/ids"))
-    left = [each for each in kept if each not in together]
+    left = [entry for entry in entries if entry not in together]
     return [*left, Remembered(batch, rows, now)]
 
 
 def _to_merge(kept: Sequence[Remembered], rows: int) -> list[Remembered]:
     """Folders that are not much larger than a new one of so many rows, where they are many."""
-    small = [each for each in kept if each.rows <= max(rows, 1) * MANY]
+    small = [entry for entry in kept if entry.rows <= max(rows, 1) * MANY]
     if len(small) < MANY:
         return []
     return [
         *small,
-        *_to_merge([each for each in kept if each not in small], sum(e.rows for e in small)),
+        *_to_merge([entry for entry in kept if entry not in small], sum(e.rows for e in small)),
     ]
 
 
@@ -127,12 +127,12 @@ def _bound_last(ready: Prepared, members: DataFrame) -> DataFrame:
     names = small_table(ready.rows.sparkSession, {WHOSE: pa.int32(), HOME: pa.string()}, rows)
     who = [BIND, WHOSE, WORD]
     seen = ready.good.where(F.col(WORD).isNotNull()).groupBy(*who).agg(F.max(AT).alias(AT))
-    found = seen.join(members, who, "left")
+    groups = seen.join(members, who, "left")
     # `affinity.keyed` writes the number of the session before the word.
     number = F.substring_index(WORD, ":", 1).cast("int").alias(SESSION)
     word = F.expr(f"substring({WORD}, instr({WORD}, ':') + 1)").alias(WORD)
     return (
-        found.select(BIND, WHOSE, word, F.struct(number, AT, MEMBER).alias("last"))
+        groups.select(BIND, WHOSE, word, F.struct(number, AT, MEMBER).alias("last"))
         .groupBy(*who)
         .agg(F.max("last").alias("last"))
         .join(F.broadcast(names), WHOSE)

@@ -86,7 +86,7 @@ def _before(spark: SparkSession, folder: StreamFolder, commit: Commit) -> DataFr
 
 
 def _period(commit: Commit, ready: Prepared) -> tuple[int, int] | None:
-    ends = [each for each in (commit.first, commit.last) if each is not None]
+    ends = [time for time in (commit.first, commit.last) if time is not None]
     ends += ready.survey.period or ()
     return (min(ends), max(ends)) if ends else None
 
@@ -99,8 +99,8 @@ def width_of(before: int, first: int, last: int) -> int:
     >>> width_of(0, 0, 1_000), width_of(2, 0, 1_000), width_of(10, 0, 1_000_000)
     (10, 10, 10000)
     """
-    fitting = (each for each in widths() if not before or each % before == 0)
-    return next(each for each in fitting if last // each - first // each < MAX_BINS)
+    fitting = (width for width in widths() if not before or width % before == 0)
+    return next(width for width in fitting if last // width - first // width < MAX_BINS)
 
 
 def _bin(time: Column, width: int) -> Column:
@@ -159,6 +159,6 @@ def _facts(
 
 
 def _streams(upcoming: Mapping[tuple[str, ...], int]) -> Streams:
-    found = [Stream("/".join(part for part in name if part), n) for name, n in upcoming.items()]
-    found.sort(key=lambda stream: (-stream.messages, stream.name))
-    return Streams(len(found), found[: facts.MAX_STREAMS])
+    streams = [Stream("/".join(part for part in name if part), n) for name, n in upcoming.items()]
+    streams.sort(key=lambda stream: (-stream.messages, stream.name))
+    return Streams(len(streams), streams[: facts.MAX_STREAMS])
