@@ -35,20 +35,20 @@ class Again(Balancer):
         heard = self._known & {*said}
         made: dict[Place, Decision] = {}
         for (outcome, _, cluster, _), together in groupby(rows, _together):
-            own = list(together)
+            rows_together = list(together)
             if outcome == CHANGED:
-                self._make(self._called(cluster), own)
+                self._make(self._called(cluster), rows_together)
             elif outcome == COMPLETED:
-                for row in own:
+                for row in rows_together:
                     self.completed(_of(made, row), row["destination"])
             else:
-                message = {name: own[0][name] for name in heard}
-                if DECIDED in own[0]:
-                    self._number(message, own[0]["sequence"])
+                message = {name: rows_together[0][name] for name in heard}
+                if DECIDED in rows_together[0]:
+                    self._number(message, rows_together[0]["sequence"])
                 decision = self.choose(message)
                 if decision.destination is not None:
-                    made[_place(own[0])] = decision
-                yield own, decision
+                    made[_place(rows_together[0])] = decision
+                yield rows_together, decision
 
     def _number(self, message: Mapping[str, Any], sequence: int | None) -> None:
         """The next choice is for the message of this place in its stream.
@@ -98,11 +98,11 @@ def _place(row: Row) -> Place:
 
 def _of(made: Mapping[Place, Decision], row: Row) -> Decision:
     """The decision that a completion is about. Raises MessageError."""
-    found = made.get(_place(row))
-    if found is None:
+    decision = made.get(_place(row))
+    if decision is None:
         raise MessageError(
             f"journal: position {row['position']}: found a completion of sequence "
             f"{row['sequence']} of {row['stream']!r}, allowed: one of a message that was routed "
             "before"
         )
-    return found
+    return decision

@@ -77,7 +77,9 @@ class Balancer:
         self._now = BEFORE_ALL
         self._next: int | None = None
         policies = [runtime.cluster.policy for runtime in self._runtimes.values()]
-        self._streamed = tuple(dict.fromkeys(name for each in policies for name in each.streams))
+        self._streamed = tuple(
+            dict.fromkeys(name for policy in policies for name in policy.streams)
+        )
         self._relevant: frozenset[str] = frozenset().union(
             *(runtime.cluster.relevant_attributes() for runtime in self._runtimes.values())
         )
@@ -116,10 +118,10 @@ class Balancer:
         if self._journal is None:
             with self._lock:
                 return self._choose_next(message)
-        said = (text(message, "id"), _time(message))  # refused before anything is counted
+        id_and_time = (text(message, "id"), _time(message))  # refused before anything is counted
         with self._lock:
             decision = self._choose_next(message)
-            for row in JournalRow.of(decision, self._position, dict(message), *said):
+            for row in JournalRow.of(decision, self._position, dict(message), *id_and_time):
                 self._journal(row)
             self._position += 1
         return decision
@@ -272,12 +274,12 @@ class Balancer:
                 f"snapshot: found clusters {', '.join(snapshot['clusters'])}, "
                 f"allowed: {', '.join(self._runtimes)}"
             )
-        for cluster, own in self._settings.items():
-            for name, allowed in own.items():
-                found = snapshot["settings"][cluster][name]
-                if found != allowed:
+        for cluster, settings in self._settings.items():
+            for name, allowed in settings.items():
+                setting = snapshot["settings"][cluster][name]
+                if setting != allowed:
                     raise ConfigError(
-                        f"snapshot: cluster {cluster!r}: {name}: found {repr_of(found)}, "
+                        f"snapshot: cluster {cluster!r}: {name}: found {repr_of(setting)}, "
                         f"allowed: {repr_of(allowed)}"
                     )
         with self._lock:
@@ -296,7 +298,7 @@ class Balancer:
 
 def _time(message: Message) -> float | None:
     """When a message was sent, if it says so, in seconds."""
-    found = message.get("time")
-    if found is None or found == "":
+    time = message.get("time")
+    if time is None or time == "":
         return None
-    return seconds(moment(found, "message time", MessageError))
+    return seconds(moment(time, "message time", MessageError))

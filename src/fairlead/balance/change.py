@@ -43,9 +43,9 @@ class Change:
 
     def __post_init__(self) -> None:
         for name in ("where", "target", "attribute"):
-            found = getattr(self, name)
-            if not isinstance(found, str):
-                raise ChangeError(f"change: {name}: found {repr_of(found)}, allowed: a text")
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                raise ChangeError(f"change: {name}: found {repr_of(value)}, allowed: a text")
         if not isinstance(self.value, str | Number | list | tuple | None):
             raise ChangeError(
                 f"{self.where}: value: found {repr_of(self.value)}, "

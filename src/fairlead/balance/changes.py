@@ -68,19 +68,19 @@ def targets_of(state: AnyState, target: str) -> list[Ref]:
     if named or ":" not in target:
         return named
     kind, _, name = target.partition(":")
-    given = f"{state.policy.also_called.get(kind, kind)}:{name}"
-    return [ref for ref in state.objects if given in {str(ref), f"{ref.kind}:{ref.name}"}]
+    full_name = f"{state.policy.also_called.get(kind, kind)}:{name}"
+    return [ref for ref in state.objects if full_name in {str(ref), f"{ref.kind}:{ref.name}"}]
 
 
 def target_of(state: AnyState, change: Change) -> Ref:
     """The one object that a change speaks of. Raises ChangeError if there is none, or two."""
-    found = targets_of(state, change.target)
-    if len(found) == 1:
-        return found[0]
-    if found:
+    refs = targets_of(state, change.target)
+    if len(refs) == 1:
+        return refs[0]
+    if refs:
         raise ChangeError(
             f"{change.where}: target {change.target!r} is ambiguous, "
-            f"allowed: {listed(map(str, found))}"
+            f"allowed: {listed(map(str, refs))}"
         )
     if change.target == ALL_CLUSTERS:
         raise ChangeError(
@@ -101,8 +101,10 @@ def resolve(
     """The changes as steps (time, cluster, changes), one for each time and cluster touched."""
     steps: dict[tuple[int, str], list[ResolvedChange]] = {}
     for change in sorted(changes_in(changes), key=lambda change: change.micros):
-        for name, own in _addressed(states, change):
-            steps.setdefault((change.micros, name), []).append(resolve_one(states[name], own))
+        for name, local_change in _addressed(states, change):
+            steps.setdefault((change.micros, name), []).append(
+                resolve_one(states[name], local_change)
+            )
     return [(time, name, resolved) for (time, name), resolved in steps.items()]
 
 
@@ -115,15 +117,15 @@ def with_follow_ups(
     """
     if not state.follows_up:
         return list(steps)
-    found: list[tuple[int, list[ResolvedChange]]] = []
+    all_steps: list[tuple[int, list[ResolvedChange]]] = []
     waiting = deque(steps)
     while waiting or state.follow_ups.next is not None:
         due = state.follow_ups.next
         first = bool(waiting) and (due is None or waiting[0][0] <= due)
         time, resolved = waiting.popleft() if first else (due or 0, [])
         state.apply(resolved, time)
-        found.append((time, resolved))
-    return found
+        all_steps.append((time, resolved))
+    return all_steps
 
 
 def changes_in(given: object) -> list[Change]:
@@ -131,7 +133,7 @@ def changes_in(given: object) -> list[Change]:
     every: list[object] = [given]
     if isinstance(given, Iterable) and not isinstance(given, str | Mapping):
         every = list(given)
-    return [_change(each) for each in every]
+    return [_change(change) for change in every]
 
 
 def _change(given: object) -> Change:
@@ -191,5 +193,5 @@ def addressee(states: Mapping[str, AnyState], change: Change) -> tuple[str, AnyS
 
     Raises ChangeError if there is no such object, or if several could be meant.
     """
-    ((name, own),) = _addressed(states, change)
-    return name, states[name], target_of(states[name], own)
+    ((name, local_change),) = _addressed(states, change)
+    return name, states[name], target_of(states[name], local_change)

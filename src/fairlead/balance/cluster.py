@@ -52,8 +52,8 @@ class Cluster:
 
         Raises ConfigError naming the key, what was found and what is allowed.
         """
-        given: object = name
-        named = {} if isinstance(given, str) and not given else {"name": given}
+        value: object = name
+        named = {} if isinstance(value, str) and not value else {"name": value}
         return cls.from_dict({"policy": policy, **named, **tables}, default_name="default")
 
     @classmethod
@@ -74,9 +74,9 @@ class Cluster:
         if wrong:
             raise ConfigError(*wrong)
         tables = read(plain, kind, lambda: _keys_elsewhere(policy))
-        found = cls(default_name if tables.name is UNSET else tables.name, tables, policy)
-        found.start()
-        return found
+        cluster = cls(default_name if tables.name is UNSET else tables.name, tables, policy)
+        cluster.start()
+        return cluster
 
 
 def _texts(plain: Any) -> Any:  # noqa: ANN401 - plain data of any kind
@@ -85,7 +85,7 @@ def _texts(plain: Any) -> Any:  # noqa: ANN401 - plain data of any kind
         return str.__str__(plain)
     if isinstance(plain, Mapping):
         return {_texts(key): _texts(value) for key, value in plain.items()}
-    return [_texts(each) for each in plain] if isinstance(plain, list | tuple) else plain
+    return [_texts(value) for value in plain] if isinstance(plain, list | tuple) else plain
 
 
 def _numbers(plain: Any) -> Any:  # noqa: ANN401 - plain data of any kind
@@ -94,24 +94,24 @@ def _numbers(plain: Any) -> Any:  # noqa: ANN401 - plain data of any kind
         return int(plain) if plain == int(plain) else float(plain)
     if isinstance(plain, dict):
         return {key: _numbers(value) for key, value in plain.items()}
-    return [_numbers(each) for each in plain] if isinstance(plain, list) else plain
+    return [_numbers(value) for value in plain] if isinstance(plain, list) else plain
 
 
 def clusters_in(given: object) -> list[Cluster]:
     """One cluster or several, as a list. Raises ConfigError for anything else."""
     every = list(given) if isinstance(given, Iterable) else [given]
-    found = [each for each in every if isinstance(each, Cluster)]
-    if len(found) < len(every):
+    clusters = [cluster for cluster in every if isinstance(cluster, Cluster)]
+    if len(clusters) < len(every):
         raise ConfigError(
             f"clusters: found {repr_of(given)}, allowed: a fairlead.Cluster, or several, "
             "as load_clusters makes them of a file"
         )
-    if not found:
+    if not clusters:
         raise ConfigError(
             "clusters: found none, allowed: at least one fairlead.Cluster (a generator gives each "
             "only once)"
         )
-    return found
+    return clusters
 
 
 def _from_dict(plain: Mapping[str, Any], name: str) -> Cluster:
@@ -145,7 +145,7 @@ def _policy(plain: Mapping[str, Any]) -> Policy:
 @cache
 def keys() -> Sequence[str]:
     """What stands in a cluster's file, under one policy or another; loads all policies."""
-    every = (key for each in POLICIES.values() for key in each.tables.__struct_fields__)
+    every = (key for policy in POLICIES.values() for key in policy.tables.__struct_fields__)
     return tuple(dict.fromkeys(every))
 
 
@@ -162,8 +162,10 @@ def _no_policy(plain: Mapping[str, Any]) -> None:
 
 def _keys_elsewhere(policy: Policy) -> dict[str, set[str]]:
     """Policy → keys of its objects and options that this policy's have not."""
-    own = _keys(policy)
-    return {name: _keys(other) - own for name, other in POLICIES.items() if name != policy.name}
+    policy_keys = _keys(policy)
+    return {
+        name: _keys(other) - policy_keys for name, other in POLICIES.items() if name != policy.name
+    }
 
 
 def _keys(chosen: Policy) -> set[str]:

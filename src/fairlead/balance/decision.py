@@ -136,10 +136,10 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         """All destinations of the message, by name; none where it is not routed."""
         if self.destination is None:
             return ()
-        own = Copy(self.destination, self.address)
+        copy = Copy(self.destination, self.address)
         if not self.also or self.frame is None:
-            return (own,)
-        return copies(self.frame.cluster, self.also, own)
+            return (copy,)
+        return copies(self.frame.cluster, self.also, copy)
 
     @property
     def moment(self) -> DecisionPoint | None:
@@ -168,7 +168,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
 
 def copies(cluster: AnyState, also: Iterable[int], own: Copy | None = None) -> tuple[Copy, ...]:
     """These members and `own` as destinations, by name."""
-    found = {Copy(cluster.members[i], cluster.address(i)) for i in also}
+    all_copies = {Copy(cluster.members[i], cluster.address(i)) for i in also}
     if own is not None:
-        found.add(own)
-    return tuple(sorted(found, key=lambda each: each.destination.encode()))
+        all_copies.add(own)
+    return tuple(sorted(all_copies, key=lambda each: each.destination.encode()))

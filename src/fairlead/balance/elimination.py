@@ -108,9 +108,9 @@ def keep_highest(
     def best_of(candidates: Sequence[C]) -> dict[object, int]:
         best: dict[object, int] = {}
         for c in candidates:
-            found = value(c)
-            if found is not None:
-                best[apart(c)] = max(found, best.get(apart(c), found))
+            number = value(c)
+            if number is not None:
+                best[apart(c)] = max(number, best.get(apart(c), number))
         return best
 
     def keep(key: K, candidates: Sequence[C]) -> list[C]:
@@ -120,7 +120,7 @@ def keep_highest(
         return [c for c in candidates if value(c) is None or value(c) == best[apart(c)]]
 
     def because(_key: K, c: C, kept: Sequence[C]) -> str:
-        found = value(c)
-        return f"{describe(found or 0)}, another has {describe(best_of(kept)[apart(c)])}"
+        number = value(c)
+        return f"{describe(number or 0)}, another has {describe(best_of(kept)[apart(c)])}"
 
     return Elimination(name, about, keep, because)

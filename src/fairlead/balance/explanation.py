@@ -60,13 +60,15 @@ def explain(moment: DecisionPoint, values: AttributeValues, destination: str | N
     binding = moment.binding
     if binding is not None and binding.follows:
         return _followed(moment, binding, eligible, destination or "")
-    found = _chosen(moment, values, eligible, steps)
-    if binding is not None and (binding.before >= 0 or found.ranks):
-        found = found._replace(notes=(*found.notes, _binding_note(moment, binding)))
+    explanation = _chosen(moment, values, eligible, steps)
+    if binding is not None and (binding.before >= 0 or explanation.ranks):
+        explanation = explanation._replace(
+            notes=(*explanation.notes, _binding_note(moment, binding))
+        )
     if not eligible.recipients:
-        return found
+        return explanation
     every = {moment.members[i] for i in eligible.recipients} | {destination} - {None}
-    return found._replace(also=tuple(sorted(map(str, every), key=str.encode)))
+    return explanation._replace(also=tuple(sorted(map(str, every), key=str.encode)))
 
 
 def _followed(
@@ -135,13 +137,13 @@ def _chosen(
     if len(order) < 2:
         decided = words.alone() if order else "no destination can take a message now"
         step = steps[-1].name if len(steps) > 1 else rule.name
-        found = Explanation(steps, ranks, decided, step, None, "", notes)
+        explanation = Explanation(steps, ranks, decided, step, None, "", notes)
     else:
-        found = Explanation(
+        explanation = Explanation(
             *(steps, ranks, words.decided(), rule.name, words.second),
             *(words.otherwise(WhatIf(moment, values)), notes),
         )
     undeliverable = cluster.describe.undeliverable_reason(order[0]) if order else ""
     if undeliverable:
-        found = found._replace(otherwise="", notes=(*notes, undeliverable))
-    return found
+        explanation = explanation._replace(otherwise="", notes=(*notes, undeliverable))
+    return explanation

@@ -39,8 +39,8 @@ class FailureModel(Generic[S]):
 
     def readers(self, ref: Ref) -> int:
         """How many readers an object has that may begin with work."""
-        found: int = self.state.objects[ref].readers
-        return found
+        readers: int = self.state.objects[ref].readers
+        return readers
 
     def retains_after_failure(self, ref: Ref) -> bool:
         """Whether one that has just failed (see `failed_now`) is remembered, and what it held."""

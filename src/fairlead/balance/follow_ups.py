@@ -46,10 +46,13 @@ class FollowUps:
     def take(self, time: int) -> list[tuple[Ref, Later]]:
         """What is due up to and at this time, by time; at one time what was caused first."""
         due = [
-            (ref, each) for ref, laters in self._of.items() for each in laters if each.time <= time
+            (ref, later)
+            for ref, laters in self._of.items()
+            for later in laters
+            if later.time <= time
         ]
         for ref, _ in due:
-            left = [each for each in self._of.get(ref, []) if each.time > time]
+            left = [later for later in self._of.get(ref, []) if later.time > time]
             if left:
                 self._of[ref] = left
             else:
@@ -64,8 +67,8 @@ class FollowUps:
 
     def dump(self) -> list[Any]:
         """As plain data."""
-        return [[list(ref), [list(each) for each in laters]] for ref, laters in self._of.items()]
+        return [[list(ref), [list(later) for later in laters]] for ref, laters in self._of.items()]
 
     def load(self, plain: Iterable[tuple[Sequence[str], Iterable[Sequence[Any]]]]) -> None:
         """Take over what `dump` gave."""
-        self._of = {Ref(*ref): [Later(*each) for each in laters] for ref, laters in plain}
+        self._of = {Ref(*ref): [Later(*later) for later in laters] for ref, laters in plain}

@@ -101,10 +101,10 @@ class LoggedRun:
 
     def choose(self, members: Sequence[int]) -> int:
         """Ask the rule, and remember."""
-        found = self.rule.choose(members)
-        if found >= 0:
-            self.log.append(found)
-        return found
+        member = self.rule.choose(members)
+        if member >= 0:
+            self.log.append(member)
+        return member
 
     def completed(self, member: int) -> None:
         """A member has finished a message."""

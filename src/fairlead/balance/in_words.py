@@ -51,15 +51,15 @@ def order_in_words(order: Order) -> str:
     """
     if order == Order():
         return ""
-    found = "first come, first served"
+    words = "first come, first served"
     if order.discipline == "priority":
-        found = f"the highest priority first ({order.default_priority} if none is given)"
+        words = f"the highest priority first ({order.default_priority} if none is given)"
     if order.ageing:
-        found += f", one more for each {length(float(order.ageing))} that it waits"
+        words += f", one more for each {length(float(order.ageing))} that it waits"
     if order.weights:
         shares = ", ".join(f"{name} {weight}" for name, weight in order.weights.items())
-        found += f"; tenants take turns: {shares}, any other 1"
-    return found
+        words += f"; tenants take turns: {shares}, any other 1"
+    return words
 
 
 def in_words(cluster: Cluster) -> InWords:
@@ -99,7 +99,7 @@ def _listed(
 def warnings(cluster: Cluster) -> list[str]:
     """What in a file is allowed, but hardly meant: nobody can be chosen, nothing can be started."""
     state = cluster.start()
-    found, chosen = [], set[int]()
+    lines, chosen = [], set[int]()
     for called, values in state.describe.samples().items():
         eligible, steps = state.eliminate(values)
         chosen.update(eligible.members, eligible.recipients)
@@ -110,7 +110,7 @@ def warnings(cluster: Cluster) -> list[str]:
                 if len(steps) > 1
                 else state.describe.no_candidates(state.key(values))
             )
-            found.append(
+            lines.append(
                 f"{what}no destination can be chosen ({last}); until a change, messages are "
                 f"{eligible.outcome}"
             )
@@ -120,19 +120,19 @@ def warnings(cluster: Cluster) -> list[str]:
         where = (
             "all destinations that can be chosen" if len(resting) == len(chosen) else listed(names)
         )
-        found.append(f"readers is 0 at {where}: in a replay nothing is ever started there")
-    return [*found, *idle_readers(cluster)]
+        lines.append(f"readers is 0 at {where}: in a replay nothing is ever started there")
+    return [*lines, *idle_readers(cluster)]
 
 
 def idle_readers(cluster: Cluster) -> list[str]:
     """Readers that a file has, and that never get work: its destination is full before."""
-    state, found = cluster.start(), dict[str, None]()
+    state, lines = cluster.start(), dict[str, None]()
     for i, name in enumerate(state.members):
         owner = state.objects[state.queue_owner(i)]
         most = getattr(owner, "capacity", 0)
         if 0 < most < owner.readers:
-            found[
+            lines[
                 f"readers is {owner.readers} at {name}, and capacity is {most}: it never has more "
                 f"than {most} at a time, so {owner.readers - most} of them never work"
             ] = None
-    return [*found]
+    return [*lines]

@@ -105,8 +105,8 @@ class JournalRow(msgspec.Struct, frozen=True, gc=False):
 
         As JSON lines or Parquet, such rows can be dispatched, replayed, compared and explained.
         """
-        said = {name: value for name, value in self.message.items() if name not in JOURNAL}
-        return {**said, **{name: getattr(self, name) for name in JOURNAL}}
+        columns = {name: value for name, value in self.message.items() if name not in JOURNAL}
+        return {**columns, **{name: getattr(self, name) for name in JOURNAL}}
 
 
 class EventRow(msgspec.Struct, frozen=True, gc=False):
@@ -170,11 +170,11 @@ class EventRow(msgspec.Struct, frozen=True, gc=False):
                 cluster,
                 version,
                 CHANGED,
-                target=(str(each.ref) if each.ref else ALL_CLUSTERS) if changes else None,
-                attribute=each.attribute if changes else None,
-                value=_text(each.value),
+                target=(str(change.ref) if change.ref else ALL_CLUSTERS) if changes else None,
+                attribute=change.attribute if changes else None,
+                value=_text(change.value),
             )
-            for each in every
+            for change in every
         ]
 
     @classmethod

@@ -57,7 +57,9 @@ def without_destination(cluster: Cluster, state: AnyState, *gone: str) -> Change
     plain = _file(cluster, state)
     leaving = {leaving_ref(state, name) for name in gone}
     kind = state.joining[0]
-    plain[kind] = [each for each in plain[kind] if joining_ref(state, each) not in leaving]
+    plain[kind] = [
+        destination for destination in plain[kind] if joining_ref(state, destination) not in leaving
+    ]
     return _carried(Cluster.from_dict(plain, default_name=cluster.name), state)
 
 
@@ -73,12 +75,12 @@ def leaving_ref(state: AnyState, name: str) -> Ref:
     `name`: as `without_destination` takes it.
     """
     kind = state.joining[0]
-    found = [ref for ref in targets_of(state, name) if ref.kind == kind]
-    if len(found) == 1:
-        return found[0]
-    if found:
+    refs = [ref for ref in targets_of(state, name) if ref.kind == kind]
+    if len(refs) == 1:
+        return refs[0]
+    if refs:
         raise ChangeError(
-            f"{kind}: found {shown(name)}, which is ambiguous, allowed: {listed(map(str, found))}"
+            f"{kind}: found {shown(name)}, which is ambiguous, allowed: {listed(map(str, refs))}"
         )
     names = dict.fromkeys(ref.name for ref in state.objects if ref.kind == kind)
     raise ChangeError(f"{kind}: found {shown(name)}, allowed: {listed(names)}")
@@ -101,11 +103,13 @@ def _carried(cluster: Cluster, old: AnyState) -> Changed:
     refs = ((i, new.object_of(i)) for i in new.destinations())
     places = {i: before_at[ref] for i, ref in refs if ref in before_at}
     plain, before = new.dump(), old.dump()
-    objects = {Ref(*ref): each for ref, each in before["objects"]}
-    plain["objects"] = [[ref, objects.get(Ref(*ref), each)] for ref, each in plain["objects"]]
+    objects = {Ref(*ref): attributes for ref, attributes in before["objects"]}
+    plain["objects"] = [
+        [ref, objects.get(Ref(*ref), attributes)] for ref, attributes in plain["objects"]
+    ]
     plain["rule"] = new.rule.carried(before["rule"], places)
     plain["version"] = old.version
     for name in before.keys() - {"objects", "rule", "version"}:
-        plain[name] = [each for each in before[name] if Ref(*each[0]) in new.objects]
+        plain[name] = [entry for entry in before[name] if Ref(*entry[0]) in new.objects]
     new.load(plain)
     return Changed(cluster, new)

@@ -118,11 +118,11 @@ def text(message: Message, name: str) -> str:
     value = message.get(name)
     if value is None:
         return ""
-    found = value if isinstance(value, str) else _as_text(name, value)
+    word = value if isinstance(value, str) else _as_text(name, value)
     words = ALLOWED_WORDS.get(name)
-    if words is not None and found and found not in words:
-        raise MessageError(f"message {name}: found {found!r}, allowed: {', '.join(words)}, empty")
-    return found
+    if words is not None and word and word not in words:
+        raise MessageError(f"message {name}: found {word!r}, allowed: {', '.join(words)}, empty")
+    return word
 
 
 def not_by_name(found: object) -> MessageError:

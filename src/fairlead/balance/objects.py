@@ -89,13 +89,13 @@ class Order(FileTable, frozen=True, kw_only=True):
         ageing = self.ageing
         if not (ageing.is_finite() and 0 <= ageing <= 10**9 and ageing == round(ageing, 6)):
             raise ValueError(f"ageing: found {ageing}, {AGEINGS}")
-        for key, found, default in (
+        for key, value, default in (
             ("ageing", ageing, 0),
             ("default_priority", self.default_priority, DEFAULT_PRIORITY),
         ):
-            if self.discipline == "fifo" and found != default:
+            if self.discipline == "fifo" and value != default:
                 raise ValueError(
-                    f"{key}: found {found}, allowed: only {default} with the discipline fifo, "
+                    f"{key}: found {value}, allowed: only {default} with the discipline fifo, "
                     "which would ignore anything else"
                 )
         common_multiple(self.weights)
@@ -125,13 +125,13 @@ class StoreOptions(FileTable, frozen=True, kw_only=True):
 
 def common_multiple(weights: Mapping[str, int]) -> int:
     """The least common multiple of tenants' weights. Raises ValueError if that is too much."""
-    found = lcm(*weights.values())
-    if found > MAX_CHARGE:
+    multiple = lcm(*weights.values())
+    if multiple > MAX_CHARGE:
         raise ValueError(
             f"weights: found a least common multiple of more than {MAX_CHARGE}, allowed: weights "
             "that have a smaller one, so that what tenants are charged fits in 64 bits"
         )
-    return found
+    return multiple
 
 
 AGEINGS: Final = "allowed: a number of seconds from 0 to 1000000000 with at most 6 decimals"
@@ -193,10 +193,10 @@ def converted(table: type[msgspec.Struct], attribute: str, value: object) -> obj
     ):
         value = [part for part in value.split(";") if part] if isinstance(value, str) else value
     try:
-        found: object = msgspec.convert(value, declared, strict=False)
+        typed_value: object = msgspec.convert(value, declared, strict=False)
     except msgspec.ValidationError:
         raise ConfigError(f"found {shown(value)}, allowed: {allowed(declared)}") from None
-    return found
+    return typed_value
 
 
 def shown(value: object) -> str:
@@ -206,7 +206,7 @@ def shown(value: object) -> str:
     true nothing [1, 1.5, 'x', a list] a table
     """
     if isinstance(value, list):
-        return f"[{listed('a list' if isinstance(each, list) else shown(each) for each in value)}]"
+        return f"[{listed('a list' if isinstance(part, list) else shown(part) for part in value)}]"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
@@ -227,10 +227,10 @@ def kind_of(value: object) -> str:
 def repr_of(value: object) -> str:
     """Whatever was found as Python spells it, on one line that is not too long."""
     try:
-        found = on_one_line(repr(value))
+        text = on_one_line(repr(value))
     except (ValueError, RecursionError):  # an integer of thousands of digits, or lists in lists
         return f"a {type(value).__name__} that is too long to be shown"
-    return found if len(found) <= LONGEST_SHOWN else f"{found[:LONGEST_SHOWN]}…"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 WHO_AND_WHERE: Final = ("name", "address", "subject")
@@ -242,13 +242,13 @@ def special(each: Object, besides: Collection[str] = ()) -> list[str]:
     >>> special(Worker(name="A", readers=4, present=False)), special(Worker(name="B"))
     (['present false', 'readers 4'], [])
     """
-    found = []
+    phrases = []
     for field in _fields(type(each)):
         value = getattr(each, field.name)
         if field.name not in (*WHO_AND_WHERE, *besides) and value != field.default:
             words = ";".join(value) if isinstance(value, list) else value
-            found.append(f"{field.name} {words if isinstance(words, str) else shown(words)}")
-    return found
+            phrases.append(f"{field.name} {words if isinstance(words, str) else shown(words)}")
+    return phrases
 
 
 @cache
@@ -276,7 +276,7 @@ def _in_words(info: msgspec.inspect.Type) -> str:
         any_value = isinstance(info.value_type, msgspec.inspect.AnyType)
         return "a table" if any_value else f"a table, each value {_in_words(info.value_type)}"
     if isinstance(info, msgspec.inspect.UnionType):
-        return " or ".join(_in_words(each) for each in info.types)
+        return " or ".join(_in_words(variant) for variant in info.types)
     return IN_WORDS.get(type(info), "nothing else")
 
 

@@ -96,26 +96,26 @@ def _compilable(choice: OwnChoice) -> ModuleType:
 
 def careful(name: str, own: OwnElimination) -> OwnElimination:
     """The same elimination; what goes wrong in it becomes a RuleError that names it."""
-    given = own.elimination
+    elimination = own.elimination
     where = f"elimination {name}"
 
     def keep(key: Any, candidates: Sequence[Any]) -> list[Any]:  # noqa: ANN401
         with Careful(where):
-            kept = list(given.keep(key, candidates))
+            left = list(elimination.keep(key, candidates))
         known = {id(candidate) for candidate in candidates}
-        strangers = [each for each in kept if id(each) not in known]
+        strangers = [candidate for candidate in left if id(candidate) not in known]
         if strangers:
             raise RuleError(
                 f"{where}: it kept {strangers[0]!r}, allowed: some of the candidates that it "
                 "was given"
             )
-        return kept
+        return left
 
     def because(key: Any, candidate: Any, kept: Sequence[Any]) -> str:  # noqa: ANN401
         with Careful(where):
-            return str(given.because(key, candidate, kept))
+            return str(elimination.because(key, candidate, kept))
 
-    return replace(own, elimination=replace(given, name=name, keep=keep, because=because))
+    return replace(own, elimination=replace(elimination, name=name, keep=keep, because=because))
 
 
 def brought(group: str) -> dict[str, str]:
@@ -129,33 +129,33 @@ def load(group: str, name: str, kind: type[T]) -> T | None:
     if point is None:
         return None
     try:
-        found = point.load()
+        piece = point.load()
     except Exception as error:
         raise ConfigError(
             f"{name!r} of the package {_package(point)} ({point.value}) cannot be loaded: "
             f"{type(error).__name__}: {error}"
         ) from error
-    if not isinstance(found, kind):
+    if not isinstance(piece, kind):
         raise ConfigError(
             f"{name!r} of the package {_package(point)} ({point.value}): found "
-            f"{type(found).__name__}, allowed: fairlead.{kind.__name__}"
+            f"{type(piece).__name__}, allowed: fairlead.{kind.__name__}"
         )
-    return found
+    return piece
 
 
 @cache
 def _points(group: str) -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points  # where nobody brings anything, it is not needed
 
-    found: dict[str, EntryPoint] = {}
+    points: dict[str, EntryPoint] = {}
     for point in entry_points(group=group):
-        known = found.setdefault(point.name, point)
+        known = points.setdefault(point.name, point)
         if known.value != point.value:
             raise ConfigError(
                 f"{point.name!r}: the packages {_package(known)} and {_package(point)} bring "
                 "different ones, allowed: one; uninstall the other"
             )
-    return found
+    return points
 
 
 def _package(point: EntryPoint) -> str:

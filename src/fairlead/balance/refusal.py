@@ -57,9 +57,9 @@ def refusal(
         inside = [*place, key] if key in _keys(_type_at(table, place)) else place
         return f"{place_in_words(plain, place)}.{what}" if place else what, inside
     place += _culprit(table, place, _value_at(plain, place))
-    found, words = _value_at(plain, place), _allowed_at(table, place)
-    close = hint(str(found), words.split(", ")) if isinstance(found, str) else ""
-    return f"{place_in_words(plain, place)}: found {shown(found)}, allowed: {words}{close}", place
+    value, words = _value_at(plain, place), _allowed_at(table, place)
+    close = hint(str(value), words.split(", ")) if isinstance(value, str) else ""
+    return f"{place_in_words(plain, place)}: found {shown(value)}, allowed: {words}{close}", place
 
 
 def _culprit(table: type[msgspec.Struct], place: Place, found: object) -> list[str]:
@@ -117,8 +117,8 @@ def text_for_number(
     place = _text_for_number(plain, info)
     if place is None:
         return None
-    found, words = _value_at(plain, place), allowed(_type_at(table, place))
-    return f"{place_in_words(plain, place)}: found {shown(found)}, allowed: {words}", place
+    value, words = _value_at(plain, place), allowed(_type_at(table, place))
+    return f"{place_in_words(plain, place)}: found {shown(value)}, allowed: {words}", place
 
 
 def _text_for_number(value: object, info: msgspec.inspect.Type) -> Place | None:
@@ -129,11 +129,11 @@ def _text_for_number(value: object, info: msgspec.inspect.Type) -> Place | None:
         fields = [field for field in info.fields if field.encode_name in value]
         inside = [(f.encode_name, value[f.encode_name], f.type) for f in fields]
     elif isinstance(value, list) and isinstance(info, msgspec.inspect.ListType):
-        inside = [(k, each, info.item_type) for k, each in enumerate(value)]
-    for key, each, kind in inside:
-        found = _text_for_number(each, kind)
-        if found is not None:
-            return (key, *found)
+        inside = [(k, entry, info.item_type) for k, entry in enumerate(value)]
+    for key, entry, kind in inside:
+        place = _text_for_number(entry, kind)
+        if place is not None:
+            return (key, *place)
     return None
 
 
@@ -152,13 +152,13 @@ def place_in_words(plain: Mapping[str, Any], place: Place) -> str:
 
 
 def _value_at(plain: Any, place: Place) -> Any:  # noqa: ANN401 - whatever the file holds
-    found = plain
+    value = plain
     for part in place:
         try:
-            found = found[part]
+            value = value[part]
         except (KeyError, IndexError, TypeError):
             return None
-    return found
+    return value
 
 
 def _type_at(table: type[msgspec.Struct], place: Place) -> msgspec.inspect.Type:
@@ -181,5 +181,5 @@ def _type_of(table: type[msgspec.Struct]) -> msgspec.inspect.Type:
 
 def _keys(info: msgspec.inspect.Type) -> list[str]:
     if isinstance(info, msgspec.inspect.StructType):
-        return [each.encode_name for each in info.fields]
+        return [field.encode_name for field in info.fields]
     return []

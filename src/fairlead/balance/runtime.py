@@ -130,10 +130,10 @@ class ClusterRuntime:
 
     def _partition(self, values: AttributeValues) -> Partition:
         key = self.cluster.partition(values) if self.cluster.policy.partition_by else ()
-        found = self.partitions.get(key)
-        if found is None:
-            found = self.partitions[key] = Partition(self.cluster.frozen())
-        return found
+        partition = self.partitions.get(key)
+        if partition is None:
+            partition = self.partitions[key] = Partition(self.cluster.frozen())
+        return partition
 
     def choose(self, message: Message) -> Decision:
         """Decide, and count the choice."""
@@ -296,18 +296,19 @@ class ClusterRuntime:
     def with_destinations(self, changed: Changed) -> ClusterRuntime:
         """The same with other destinations; what was decided stays counted, and groups bound."""
         cluster = changed.state
-        found = ClusterRuntime(self.name, cluster)
+        runtime = ClusterRuntime(self.name, cluster)
         if cluster.policy.partition_by:
-            found.partitions = {
-                key: Partition(changed.carry(each.cluster)) for key, each in self.partitions.items()
+            runtime.partitions = {
+                key: Partition(changed.carry(partition.cluster))
+                for key, partition in self.partitions.items()
             }
-        found.sequences, found.failed = self.sequences, self.failed
+        runtime.sequences, runtime.failed = self.sequences, self.failed
         places = {name: i for i, name in enumerate(cluster.members)}
         before = self.cluster.members
-        found.bindings = {
+        runtime.bindings = {
             key: places[before[i]] for key, i in self.bindings.items() if before[i] in places
         }
-        return found
+        return runtime
 
     def dump(self) -> dict[str, Any]:
         """Everything that later choices depend on, as plain data."""

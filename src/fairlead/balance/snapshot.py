@@ -27,9 +27,9 @@ def opened(snapshot: object) -> Mapping[str, Any]:
     """A snapshot that is as `sealed` made it. Raises ConfigError for anything else."""
     if not isinstance(snapshot, Mapping):
         raise ConfigError(f"snapshot: found {repr_of(snapshot)}, allowed: what snapshot gave")
-    found = snapshot.get("format")
-    if not (isinstance(found, int) and found == FORMAT):
-        raise ConfigError(f"snapshot: found format {repr_of(found)}, allowed: {FORMAT}")
+    number = snapshot.get("format")
+    if not (isinstance(number, int) and number == FORMAT):
+        raise ConfigError(f"snapshot: found format {repr_of(number)}, allowed: {FORMAT}")
     try:
         whole = snapshot.get("seal") == _seal(snapshot)
     except (TypeError, ValueError, RecursionError):  # it holds what no snapshot does

@@ -67,13 +67,13 @@ class ClusterState(ABC, Generic[T, K, C]):
         self.objects = {}
         self.named: dict[str, list[Ref]] = {}
         """By their name alone; several objects can have one."""
-        for ref, each in self.listing(tables):
+        for ref, entry in self.listing(tables):
             if ref in self.objects:
-                nth = sum(1 for each in self.objects if each.kind == ref.kind)
+                nth = sum(1 for earlier_ref in self.objects if earlier_ref.kind == ref.kind)
                 raise ConfigError(
                     f"{ref.kind} {ref.name!r}: found twice, allowed: once", [ref.kind, nth]
                 )
-            self.objects[ref] = each
+            self.objects[ref] = entry
             self.named.setdefault(ref.name, []).append(ref)
         self.version = 0
         self.now = 0
@@ -178,10 +178,10 @@ class ClusterState(ABC, Generic[T, K, C]):
 
     def eligible(self, values: AttributeValues) -> Eligible:
         """The outcome of the eliminations for this class of messages, cached by version."""
-        found = self._eligible.get(values)
-        if found is None:
-            found = self._eligible[values] = self.eliminate(values)[0]
-        return found
+        eligible = self._eligible.get(values)
+        if eligible is None:
+            eligible = self._eligible[values] = self.eliminate(values)[0]
+        return eligible
 
     def eliminate(self, values: AttributeValues) -> tuple[Eligible, list[Step]]:
         """Go through the steps; returns also whom each one dropped."""
@@ -190,20 +190,20 @@ class ClusterState(ABC, Generic[T, K, C]):
         steps = [Step("candidates", (), len(left))]
         if not left:
             return Eligible(outcome), steps
-        for each in self.eliminations():
-            kept = each.keep(key, left)
-            if len(kept) < len(left):
-                gone = {id(c) for c in left} - {id(c) for c in kept}
+        for elimination in self.eliminations():
+            rest = elimination.keep(key, left)
+            if len(rest) < len(left):
+                gone = {id(c) for c in left} - {id(c) for c in rest}
                 dropped = tuple(
-                    Drop(describe.label(c), describe.because(each, key, c, kept))
+                    Drop(describe.label(c), describe.because(elimination, key, c, rest))
                     for c in left
                     if id(c) in gone
                 )
-                steps.append(Step(each.name, dropped, len(kept)))
-            left = kept
+                steps.append(Step(elimination.name, dropped, len(rest)))
+            left = rest
             if not left:
-                return Eligible(self.outcome_after(each.name)), steps
-            preselected = self.preselect(key, each.name, left)
+                return Eligible(self.outcome_after(elimination.name)), steps
+            preselected = self.preselect(key, elimination.name, left)
             if preselected is not None:
                 recipients = self.recipients(key, left)
                 others = [
@@ -396,5 +396,5 @@ AnyState: TypeAlias = ClusterState[Any, Any, Any]
 
 def start(policy: Policy, tables: Tables) -> AnyState:
     """The state of a cluster at its beginning: nothing changed, nobody served."""
-    found: AnyState = policy.state(policy, tables)
-    return found
+    state: AnyState = policy.state(policy, tables)
+    return state

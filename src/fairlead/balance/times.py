@@ -62,12 +62,12 @@ def moment(value: object, what: str, refused: type[FairleadError]) -> int:
     unit = since_1970(value)
     if unit is not None:
         raise refused(f"{what}: found {value}, {counts(unit)}")
-    found = micros(value)
-    if found is None:
+    instant = micros(value)
+    if instant is None:
         number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
         words = f"{TIMES} from -{LATEST} to {LATEST}" if number else TIMES
         raise refused(f"{what}: found {shown(value)}, allowed: {words}")
-    return found
+    return instant
 
 
 def since_1970(value: object) -> str | None:
@@ -76,14 +76,14 @@ def since_1970(value: object) -> str | None:
     >>> since_1970("1772442000000"), since_1970(1772442000)
     ('milliseconds', None)
     """
-    found = number(value, most=THEN[1] * max(UNITS.values())) if isinstance(value, str) else value
-    if not isinstance(found, float | Decimal | Fraction | int):
+    amount = number(value, most=THEN[1] * max(UNITS.values())) if isinstance(value, str) else value
+    if not isinstance(amount, float | Decimal | Fraction | int):
         return None
-    if isinstance(found, Decimal) and not found.is_finite():
+    if isinstance(amount, Decimal) and not amount.is_finite():
         return None
     first, last = THEN
     for unit, many in UNITS.items():
-        if first * many <= found <= last * many:
+        if first * many <= amount <= last * many:
             return unit
     return None
 
@@ -124,10 +124,10 @@ def seconds(time: int) -> float:
 
 def seconds_until(time: int) -> float:
     """The same, but never before it: far from 0 floating point knows no single microseconds."""
-    found = seconds(time)
-    while (micros(found) or 0) < time and found < LATEST:
-        found = math.nextafter(found, math.inf)
-    return found
+    instant = seconds(time)
+    while (micros(instant) or 0) < time and instant < LATEST:
+        instant = math.nextafter(instant, math.inf)
+    return instant
 
 
 def in_seconds(time: int) -> str:
@@ -143,8 +143,8 @@ def exact_micros(seconds: float) -> int:
 def _of_rational(value: Fraction) -> int | None:
     if not -LATEST <= value <= LATEST:
         return None
-    found = math.floor(abs(value) * MICROS + Fraction(1, 2))
-    return found if value >= 0 else -found
+    magnitude = math.floor(abs(value) * MICROS + Fraction(1, 2))
+    return magnitude if value >= 0 else -magnitude
 
 
 def _of_decimal(value: Decimal) -> int | None:
@@ -174,10 +174,10 @@ def number(text: str, most: int = LATEST) -> Decimal | None:
     if "_" in word or word != word.strip():
         return None  # Python alone would take it
     try:
-        found = EXACT.create_decimal(word)
+        value = EXACT.create_decimal(word)
     except InvalidOperation:
         return None
-    return found if found.is_finite() and abs(found) <= most else None
+    return value if value.is_finite() and abs(value) <= most else None
 
 
 def in_micros(seconds: Decimal) -> int:
@@ -187,11 +187,11 @@ def in_micros(seconds: Decimal) -> int:
 
 
 def _timestamp(text: str) -> int | None:
-    found = re.fullmatch(TIMESTAMP, text, re.ASCII)
-    if found is None:
+    match = re.fullmatch(TIMESTAMP, text, re.ASCII)
+    if match is None:
         return None
-    *numbers, fraction, zone = found.groups()
-    year, month, day, hour, minute, second = (int(each or 0) for each in numbers)
+    *numbers, fraction, zone = match.groups()
+    year, month, day, hour, minute, second = (int(digits or 0) for digits in numbers)
     try:
         moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
@@ -211,10 +211,10 @@ def _offset(zone: str) -> timedelta | None:
     hours, _, minutes = zone[1:].partition(":")
     if len(hours) == 4:
         hours, minutes = hours[:2], hours[2:]
-    found = timedelta(hours=int(hours), minutes=int(minutes or 0))
-    if int(minutes or 0) > 59 or found > FURTHEST:
+    offset = timedelta(hours=int(hours), minutes=int(minutes or 0))
+    if int(minutes or 0) > 59 or offset > FURTHEST:
         return None
-    return -found if zone[0] == "-" else found
+    return -offset if zone[0] == "-" else offset
 
 
 def _since_epoch(moment: datetime) -> int | None:

@@ -221,9 +221,9 @@ class FewestPendingWording(Wording[FewestPending]):
 
     def value(self, member: int) -> str:
         s = self.rule.state
-        found = f"{s.pending[member]} pending"
+        words = f"{s.pending[member]} pending"
         weighed = f" / weight {s.weight[member]} = {self._load(member)}" if self._uneven else ""
-        return f"{found}{weighed}"
+        return f"{words}{weighed}"
 
     def decided(self) -> str:
         s, a = self.rule.state, self.first
@@ -329,12 +329,12 @@ class OwnRuleWording(Wording[OwnRule]):
 
     def value(self, member: int) -> str:
         state = self.rule.state
-        each = (
+        parts = (
             f"{name} {field[member]}"
             for name, field in zip(state._fields, state, strict=True)
             if member < len(field)
         )
-        return ", ".join(each)
+        return ", ".join(parts)
 
     def decided(self) -> str:
         return f"{self.rule.name} prefers {self.first} to {self.second}"

@@ -14,7 +14,7 @@ MODULES: Final = {
     "ibm-mq": "ibm_mq.IBM_MQ",
     "smartsockets": "smartsockets.SMARTSOCKETS",
     "nanomsg": "nanomsg.NANOMSG",
-    **{each.name: "" for each in PRESETS},
+    **{preset.name: "" for preset in PRESETS},
     "priority-failover": "priority_failover.PRIORITY_FAILOVER",
 }
 """Name → where it is; "": among the presets."""
@@ -24,7 +24,7 @@ class _Policies(Mapping[str, Policy]):
     """The policies by name; the module of one is loaded when that is asked for."""
 
     def __init__(self) -> None:
-        self._loaded = {each.name: each for each in PRESETS}
+        self._loaded = {preset.name: preset for preset in PRESETS}
 
     def __getitem__(self, name: str) -> Policy:
         if name not in self._loaded:

@@ -127,7 +127,7 @@ class ByLeastServed(Choice):
     divides = True
 
     def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
-        weights = [each.weight for each in listed]
+        weights = [destination.weight for destination in listed]
         slowly = isinstance(options, SlowStarting) and options.slow_start is not UNSET
         return Paced(weights) if slowly else LeastServed(weights)
 
@@ -143,7 +143,11 @@ class ByLeastServed(Choice):
         cast(Paced, rule).set_pace(i, pace, peers())
 
     def weights(self, listed: Sequence[Any], passing: Sequence[bool]) -> dict[str, int]:
-        return {each.name: each.weight for each, ok in zip(listed, passing, strict=True) if ok}
+        return {
+            destination.name: destination.weight
+            for destination, ok in zip(listed, passing, strict=True)
+            if ok
+        }
 
 
 class ByReadyRing(Choice):
@@ -159,12 +163,12 @@ class ByReadyRing(Choice):
     waits = True
 
     def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
-        found = ReadyRing(
-            [each.priority for each in listed],
-            [each.capacity for each in listed],
-            [each.speed_in_thousandths for each in listed],
+        rule = ReadyRing(
+            [destination.priority for destination in listed],
+            [destination.capacity for destination in listed],
+            [destination.speed_in_thousandths for destination in listed],
         )
-        return _connected(found, passing)
+        return _connected(rule, passing)
 
     def changed(self, rule: Rule, i: int, news: News) -> None:
         rule.state.ring[i] = news.after.priority
@@ -229,13 +233,20 @@ class ByRendezvous(Choice):
     affine = False
 
     def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
-        return Rendezvous([each.name for each in listed], [each.weight for each in listed])
+        return Rendezvous(
+            [destination.name for destination in listed],
+            [destination.weight for destination in listed],
+        )
 
     def changed(self, rule: Rule, i: int, news: News) -> None:
         rule.state.weight[i] = news.after.weight
 
     def weights(self, listed: Sequence[Any], passing: Sequence[bool]) -> dict[str, int]:
-        return {each.name: each.weight for each, ok in zip(listed, passing, strict=True) if ok}
+        return {
+            destination.name: destination.weight
+            for destination, ok in zip(listed, passing, strict=True)
+            if ok
+        }
 
 
 class ByFewestPending(Choice):
@@ -251,7 +262,8 @@ class ByFewestPending(Choice):
 
     def rule(self, listed: Sequence[Any], passing: Sequence[bool], options: Returning) -> Rule:
         return FewestPending(
-            [each.speed_in_thousandths for each in listed], [_strength(each) for each in listed]
+            [destination.speed_in_thousandths for destination in listed],
+            [_strength(destination) for destination in listed],
         )
 
     def changed(self, rule: Rule, i: int, news: News) -> None:
@@ -294,8 +306,8 @@ def _connect(rule: Rule, i: int, *, passes: bool) -> None:
 
 
 CHOICES: Final[Mapping[str, Choice]] = {
-    each.name: each
-    for each in (
+    choice.name: choice
+    for choice in (
         ByLeastServed(),
         Circular(),
         ByReadyRing(),
@@ -311,5 +323,5 @@ def choice_called(name: str) -> Choice | None:
     """The choice rule of this name, ours or a package's. Raises ConfigError."""
     if name in CHOICES:
         return CHOICES[name]
-    own = load(OWN_CHOICES, name, OwnChoice)
-    return None if own is None else ByOwnRule(own)
+    choice = load(OWN_CHOICES, name, OwnChoice)
+    return None if choice is None else ByOwnRule(choice)

@@ -47,8 +47,8 @@ WORSE_PRIORITY: Final[Elimination[None, Any]] = keep_highest(
     describe=lambda priority: f"priority {-priority}",
 )
 STEPS: Final[Mapping[str, OwnElimination]] = {
-    each.elimination.name: each
-    for each in (
+    piece.elimination.name: piece
+    for piece in (
         OwnElimination(DISABLED, {"enabled": (bool, True)}),
         OwnElimination(DOWN, {"state": (Literal["up", "down"], "up")}),
         OwnElimination(DRAINING, {"draining": (bool, False)}),
@@ -73,14 +73,14 @@ class Composition(FileTable, frozen=True, kw_only=True):
 
 def elimination_called(name: str) -> OwnElimination:
     """The elimination of this name, ours or a package's. Raises ConfigError."""
-    found = STEPS.get(name) or load(ELIMINATIONS, name, OwnElimination)
-    if found is None:
+    piece = STEPS.get(name) or load(ELIMINATIONS, name, OwnElimination)
+    if piece is None:
         known = [*STEPS, *brought(ELIMINATIONS)]
         raise ConfigError(
             f"policy.eliminate: found {name!r}, allowed: {', '.join(known)}{hint(name, known)}",
             ["policy", "eliminate"],
         )
-    return found if name in STEPS else careful(name, found)
+    return piece if name in STEPS else careful(name, piece)
 
 
 def check(eliminate: Sequence[str], choose: str) -> tuple[list[OwnElimination], Choice]:
@@ -92,7 +92,7 @@ def check(eliminate: Sequence[str], choose: str) -> tuple[list[OwnElimination], 
             raise ConfigError(
                 f"policy.eliminate: found {name!r} twice, allowed: once", ["policy", "eliminate"]
             )
-        late = [before for before, each in pieces.items() if each.compares]
+        late = [before for before, earlier_piece in pieces.items() if earlier_piece.compares]
         if late and not piece.compares:
             raise ConfigError(
                 f"policy.eliminate: found {name!r} after {late[0]!r}, which keeps the best of "
@@ -196,20 +196,23 @@ class ComposedState(ReturningState[Any]):
         self.policy.choice.paced(self.rule, i, pace, lambda: self.peers(i))
 
     def peers(self, i: int) -> list[int]:
-        own = self.listed[i]
+        destination = self.listed[i]
         comparing = [p.elimination for p in self.policy.pieces if p.compares and not p.reads]
         return [
             j
-            for j, each in enumerate(self.listed)
+            for j, peer in enumerate(self.listed)
             if j != i
-            and self.passes(each)
-            and all(len(step.keep({}, [own, each])) == len((own, each)) for step in comparing)
+            and self.passes(peer)
+            and all(
+                len(step.keep({}, [destination, peer])) == len((destination, peer))
+                for step in comparing
+            )
         ]
 
     def timed(self, effects: Iterable[ResolvedChange]) -> bool:
         if self.policy.choice.timed:
             return True
-        limits = (getattr(each, "capacity", 0) for each in self.listed)
+        limits = (getattr(destination, "capacity", 0) for destination in self.listed)
         return any(limits) or any(e.attribute == "capacity" and e.value for e in effects)
 
     def weights(self) -> dict[str, int]:
@@ -218,14 +221,16 @@ class ComposedState(ReturningState[Any]):
         left: Sequence[Any] = self.listed
         for step in self.policy.eliminations:
             left = step.keep({}, left)
-        kept = {each.name for each in left}
-        return self.policy.choice.weights(self.listed, [each.name in kept for each in self.listed])
+        names = {destination.name for destination in left}
+        return self.policy.choice.weights(
+            self.listed, [destination.name in names for destination in self.listed]
+        )
 
     def in_effect(self) -> dict[str, int]:
         return self.in_part(self.weights())
 
     def reset(self) -> None:
-        passing = [self.passes(each) for each in self.listed]
+        passing = [self.passes(destination) for destination in self.listed]
         self.rule = self.policy.choice.rule(self.listed, passing, self.options)
         for ref, pace in self.paces.items():
             self.paced(ref, pace)
@@ -235,16 +240,16 @@ class ComposedDescription(ReturningDescription[ComposedState]):
     """Its parts, by the names that a file has for them."""
 
     def effective(self) -> list[str]:
-        found = self.eliminations()
-        found.append(f"choose {self.state.policy.choice.name}: {self.state.policy.choice.about}")
+        lines = self.eliminations()
+        lines.append(f"choose {self.state.policy.choice.name}: {self.state.policy.choice.about}")
         newcomer = getattr(self.state.options, "newcomer", None)
         if newcomer == "level":
-            found.append("one that is added, comes back or is re-weighted starts level")
+            lines.append("one that is added, comes back or is re-weighted starts level")
         elif newcomer == "catch-up":
-            found.append("one that is added or comes back gets everything until it has caught up")
+            lines.append("one that is added or comes back gets everything until it has caught up")
         if key := self.state.keyed_by:
-            found.append(f"the key is the message's {key}; without one, its place in the stream")
-        return [*found, *self.returning(), *self.affine()]
+            lines.append(f"the key is the message's {key}; without one, its place in the stream")
+        return [*lines, *self.returning(), *self.affine()]
 
 
 @cache
@@ -358,14 +363,17 @@ PRESETS: Final = (
 def nearest(policy: ComposedPolicy) -> str:
     """The preset that is most like a composition, and how they differ, in words."""
     known = {
-        each.name: ({step.name for step in each.eliminations}, each.choice.name) for each in PRESETS
+        preset.name: ({step.name for step in preset.eliminations}, preset.choice.name)
+        for preset in PRESETS
     }
     known["nanomsg"] = ({ABSENT.name, DOWN.name, DRAINING.name}, ByReadyRing.name)
-    own, choice = {step.name for step in policy.eliminations}, policy.choice.name
-    name = min(known, key=lambda each: (known[each][1] != choice, len(known[each][0] ^ own)))
+    eliminations, choice = {step.name for step in policy.eliminations}, policy.choice.name
+    name = min(
+        known, key=lambda each: (known[each][1] != choice, len(known[each][0] ^ eliminations))
+    )
     steps, chosen_by = known[name]
-    differences = [f"also {step}" for step in sorted(own - steps)]
-    differences += [f"without {step}" for step in sorted(steps - own)]
+    differences = [f"also {step}" for step in sorted(eliminations - steps)]
+    differences += [f"without {step}" for step in sorted(steps - eliminations)]
     if chosen_by != choice:
         differences.append(f"chooses {choice} instead of {chosen_by}")
     return f"nearest preset: {name}" + (

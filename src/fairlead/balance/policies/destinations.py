@@ -125,7 +125,7 @@ class DestinationState(ClusterState[T, Any, Any]):
         return [self.objects[ref] for ref in self.refs]
 
     def listing(self, tables: T) -> Iterable[tuple[Ref, Object]]:
-        return ((Ref(KIND, each.name), each) for each in tables.destination)
+        return ((Ref(KIND, destination.name), destination) for destination in tables.destination)
 
     def key(self, values: AttributeValues) -> Any:  # noqa: ANN401 - what the policy makes of it
         return None
@@ -140,10 +140,10 @@ class DestinationState(ClusterState[T, Any, Any]):
         return self.refs[member]
 
     def member_called(self, destination: str, values: AttributeValues) -> int:
-        found = self.index.get(Ref(KIND, destination))
-        if found is None:
+        member = self.index.get(Ref(KIND, destination))
+        if member is None:
             raise ValueError(destination)
-        return found
+        return member
 
     def address(self, member: int) -> str | None:
         address: str = self.objects[self.refs[member]].address
@@ -158,8 +158,8 @@ class DestinationState(ClusterState[T, Any, Any]):
         return all(step.keep(None, [each]) for step in self.policy.eliminations)
 
     def relevant_attributes(self) -> set[str]:
-        found = super().relevant_attributes()
-        return found - {"bind", "producer"} if self.rebinds else found
+        attributes = super().relevant_attributes()
+        return attributes - {"bind", "producer"} if self.rebinds else attributes
 
     def binding(self, values: AttributeValues, message: Message) -> AttributeValues | None:
         group = text(message, "group")
@@ -172,20 +172,24 @@ class DestinationState(ClusterState[T, Any, Any]):
         """Who is eligible, and who would be if it were not draining."""
         if self._holding is None or self._holding[0] != self.version:
             every, _ = self.candidates(self.key(values))
-            draining = [each for each in every if getattr(each, "draining", False)]
-            staying = {self.member(each) for each in draining if self.would_pass(each, every)}
+            draining = [candidate for candidate in every if getattr(candidate, "draining", False)]
+            staying = {
+                self.member(candidate)
+                for candidate in draining
+                if self.would_pass(candidate, every)
+            }
             self._holding = (self.version, frozenset(staying.union(self.eligible(values).members)))
         return self._holding[1]
 
     def would_pass(self, each: Any, every: Sequence[Any]) -> bool:  # noqa: ANN401
         """Whether a destination that drains would be left if it alone did not."""
-        kept = msgspec.structs.replace(each, draining=False)
-        if not self.passes(kept):
+        twin = msgspec.structs.replace(each, draining=False)
+        if not self.passes(twin):
             return False
-        left: Sequence[Any] = [kept if other is each else other for other in every]
+        left: Sequence[Any] = [twin if other is each else other for other in every]
         for step in self.eliminations():
             left = step.keep(None, left)
-        return any(other is kept for other in left)
+        return any(other is twin for other in left)
 
     def refusal(self, attribute: str) -> str | None:
         if self.rebinds and attribute == "capacity":
@@ -213,7 +217,9 @@ class DestinationDescription(Description[D]):
 
     def eliminations(self) -> list[str]:
         """The eliminations, a line each."""
-        return [f"{each.name}: {each.about}" for each in self.state.eliminations()]
+        return [
+            f"{elimination.name}: {elimination.about}" for elimination in self.state.eliminations()
+        ]
 
     def affine(self) -> list[str]:
         """What becomes of groups."""

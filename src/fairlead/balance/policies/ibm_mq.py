@@ -72,8 +72,8 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
         return self.local if self.members[member] == LOCAL else self._refs[member]
 
     def queue_owner(self, member: int) -> Ref:
-        own = self.object_of(member)
-        return Ref(QUEUE_MANAGER, own.owner) if own.kind == CHANNEL else own
+        ref = self.object_of(member)
+        return Ref(QUEUE_MANAGER, ref.owner) if ref.kind == CHANNEL else ref
 
     def listing(self, tables: IbmMqTables) -> Iterable[tuple[Ref, Object]]:
         yield Ref(QUEUE_MANAGER, tables.queue_manager.name), tables.queue_manager
@@ -105,9 +105,9 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
         return (queue, queue_manager) if queue or queue_manager or pcf == "true" else None
 
     def bind_default(self, key: Put) -> str:
-        for ref, each in self.objects.items():
+        for ref, queue in self.objects.items():
             if ref.kind == QUEUE and ref.name == key.queue:
-                bind: str = each.bind
+                bind: str = queue.bind
                 return bind
         return "not-fixed"
 
@@ -132,19 +132,19 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
     def for_queue(self, key: Put) -> tuple[list[Candidate], str]:
         """The ways to the instances of a queue, and the outcome if there are none."""
         instances = [
-            each
-            for ref, each in self.objects.items()
-            if ref.kind == QUEUE and ref.name == key.queue and self._there(each)
+            queue
+            for ref, queue in self.objects.items()
+            if ref.kind == QUEUE and ref.name == key.queue and self._there(queue)
         ]
         if not instances:
             return [], UNKNOWN_QUEUE
-        if not any(each.put_enabled for each in instances):
+        if not any(instance.put_enabled for instance in instances):
             return [], PUT_INHIBITED
-        found: list[Candidate] = []
+        ways: list[Candidate] = []
         for queue in instances:
             for alias in self._routes(key.queue_manager, queue.queue_manager):
-                found += self._ways(queue.queue_manager, queue, alias)
-        return found, NO_DESTINATION
+                ways += self._ways(queue.queue_manager, queue, alias)
+        return ways, NO_DESTINATION
 
     def _routes(self, wanted: str, queue_manager: str) -> list[Alias | None]:
         """How a queue manager name leads to this queue manager: as itself, by aliases."""
@@ -152,14 +152,14 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
             return [None]
         itself: list[Alias | None] = [None] if wanted == queue_manager else []
         return itself + [
-            each for each in self._aliases(wanted) if each.queue_manager == queue_manager
+            alias for alias in self._aliases(wanted) if alias.queue_manager == queue_manager
         ]
 
     def _for_queue_manager(self, name: str) -> list[Candidate]:
-        found = self._ways(name, None, None) if self._known(name) else []
+        ways = self._ways(name, None, None) if self._known(name) else []
         for alias in self._aliases(name):
-            found += self._ways(alias.queue_manager, None, alias)
-        return found
+            ways += self._ways(alias.queue_manager, None, alias)
+        return ways
 
     def _ways(
         self, queue_manager: str, queue: Queue | None, alias: Alias | None
@@ -208,26 +208,28 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
 
     def _channels(self) -> list[Channel]:
         return [
-            each for ref, each in self.objects.items() if ref.kind == CHANNEL and self._there(each)
+            channel
+            for ref, channel in self.objects.items()
+            if ref.kind == CHANNEL and self._there(channel)
         ]
 
     def _aliases(self, name: str) -> list[Alias]:
         return [
-            each
-            for ref, each in self.objects.items()
-            if ref.kind == ALIAS and ref.name == name and self._there(each)
+            alias
+            for ref, alias in self.objects.items()
+            if ref.kind == ALIAS and ref.name == name and self._there(alias)
         ]
 
     def _known(self, queue_manager: str) -> bool:
-        found = self.objects.get(Ref(QUEUE_MANAGER, queue_manager))
-        return found is not None and found.present
+        manager = self.objects.get(Ref(QUEUE_MANAGER, queue_manager))
+        return manager is not None and manager.present
 
     def _there(self, each: Channel | Queue | Alias) -> bool:
         return each.present and self._known(each.queue_manager)
 
     def _of(self, queue_manager: str) -> list[str]:
-        found = self.objects[Ref(QUEUE_MANAGER, queue_manager)].clusters
-        clusters: list[str] = self.objects[self.local].clusters if found is UNSET else found
+        names = self.objects[Ref(QUEUE_MANAGER, queue_manager)].clusters
+        clusters: list[str] = self.objects[self.local].clusters if names is UNSET else names
         return clusters
 
     def _clusters(self, each: Channel | Queue | Alias) -> list[str]:
@@ -245,19 +247,19 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
         """Step 3: a local instance may end the algorithm."""
         if step != "channel-outside-local-clusters":
             return None
-        own = [c for c in left if c.is_local]
-        if not own:
+        local_ways = [c for c in left if c.is_local]
+        if not local_ways:
             return None
-        member = own[0].member
+        member = local_ways[0].member
         if key.via_cluster_channel:
             return Preselected(
                 member, "local", "the message came in over a cluster channel (IBM's step 3)"
             )
-        if any(c.queue is None and c.alias is None for c in own):
+        if any(c.queue is None and c.alias is None for c in local_ways):
             return Preselected(
                 member, "local", "the queue manager given is the local one (IBM's step 3)"
             )
-        uses = {c.queue.use_queue for c in own if c.queue}
+        uses = {c.queue.use_queue for c in local_ways if c.queue}
         if LOCAL in uses:
             return Preselected(member, "local", "the queue's use_queue is local (IBM's step 3)")
         if "queue-manager" in uses and self.objects[self.local].use_queue == LOCAL:
@@ -336,12 +338,12 @@ class IbmMqDescription(Description[IbmMqState]):
         return [*steps[:STEPS_1_AND_2], local, *steps[STEPS_1_AND_2:], limit, rule]
 
     def condition(self, member: int, besides: Collection[str] = ()) -> str:
-        own, home = self.state.object_of(member), self.state.queue_owner(member)
-        if own == home:  # the local queue manager, whose clusters are not special
-            return ", ".join(special(self.state.objects[own], ("clusters", *besides)))
+        ref, home = self.state.object_of(member), self.state.queue_owner(member)
+        if ref == home:  # the local queue manager, whose clusters are not special
+            return ", ".join(special(self.state.objects[ref], ("clusters", *besides)))
         of_its_manager = ", ".join(special(self.state.objects[home]))
         to = f"to {home.name} ({of_its_manager})" if of_its_manager else f"to {home.name}"
-        return ", ".join([to, *special(self.state.objects[own], ("queue_manager", *besides))])
+        return ", ".join([to, *special(self.state.objects[ref], ("queue_manager", *besides))])
 
     def label(self, candidate: Candidate) -> str:
         of = f" of {candidate.queue_manager}" if not candidate.is_local else ""

@@ -116,7 +116,7 @@ def check(tables: IbmMqTables) -> None:
     """Names stand once, and what they name is there. Raises ConfigError."""
     if not (tables.channel or tables.queue or tables.alias):
         raise ConfigError("queue: found none, allowed: at least one [[queue]] or [[channel]]")
-    remotes = [each.name for each in tables.remote]
+    remotes = [remote.name for remote in tables.remote]
     known_remotes = set(remotes)
     seen: set[str] = set()
     for k, channel in enumerate(tables.channel):
@@ -136,10 +136,10 @@ def check(tables: IbmMqTables) -> None:
             )
     placed: dict[str, Sequence[Queue | Alias]] = {"queue": tables.queue, "alias": tables.alias}
     for kind, objects in placed.items():
-        for k, each in enumerate(objects):
+        for k, entry in enumerate(objects):
             known = [tables.queue_manager.name, *remotes]
-            if each.queue_manager not in known:
+            if entry.queue_manager not in known:
                 raise ConfigError(
-                    f"{kind}[{k + 1}].queue_manager: found {each.queue_manager!r}, "
-                    f"allowed: {listed(known)}{hint(each.queue_manager, known)}"
+                    f"{kind}[{k + 1}].queue_manager: found {entry.queue_manager!r}, "
+                    f"allowed: {listed(known)}{hint(entry.queue_manager, known)}"
                 )

@@ -65,7 +65,7 @@ class MsmqState(DestinationState[MsmqTables]):
         """Nobody has been sent anything yet."""
         super().__init__(policy, tables)
         self.level = tables.options.newcomer == "level"
-        self.rule = LeastServed([each.weight for each in self.listed])
+        self.rule = LeastServed([machine.weight for machine in self.listed])
 
     def ordered(self, refs: list[Ref]) -> list[Ref]:
         return sorted(refs, key=lambda ref: ref.name)
@@ -79,11 +79,15 @@ class MsmqState(DestinationState[MsmqTables]):
             state.count[i] = 0
         arrived = not self.passes(before) or after.weight != before.weight
         if self.level and arrived and self.passes(after):
-            others = [j for j, each in enumerate(self.listed) if j != i and self.passes(each)]
+            others = [j for j, machine in enumerate(self.listed) if j != i and self.passes(machine)]
             least_served.level(state, i, others)
 
     def weights(self) -> dict[str, int]:
-        return {each.name: each.weight for each in self.objects.values() if self.passes(each)}
+        return {
+            machine.name: machine.weight
+            for machine in self.objects.values()
+            if self.passes(machine)
+        }
 
     def reset(self) -> None:
         least_served.reset(self.rule.state)

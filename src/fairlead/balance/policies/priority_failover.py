@@ -102,15 +102,15 @@ def shares(levels: Sequence[Health], overprovisioning: int, panic_threshold: int
     if not together:
         return _nobody_up(levels, panic_threshold)
     left = WHOLE
-    given = []
-    for each in health:
-        share = min(left, each * WHOLE // together)
-        given.append(share)
+    portions = []
+    for percentage in health:
+        share = min(left, percentage * WHOLE // together)
+        portions.append(share)
         left -= share
-    given[next(k for k, each in enumerate(health) if each)] += left
+    portions[next(k for k, percentage in enumerate(health) if percentage)] += left
     return [
         Level(share, together < WHOLE and up * WHOLE < panic_threshold * total)
-        for share, (up, total) in zip(given, levels, strict=True)
+        for share, (up, total) in zip(portions, levels, strict=True)
     ]
 
 
@@ -119,9 +119,9 @@ def _nobody_up(levels: Sequence[Health], panic_threshold: int) -> list[Level]:
     everybody = sum(total for _, total in levels)
     if not panic_threshold or not levels:
         return [Level(0, panic=False) for _ in levels]
-    given = [WHOLE * total // everybody for _, total in levels]
-    given[0] += WHOLE - sum(given)
-    return [Level(share, panic=True) for share in given]
+    portions = [WHOLE * total // everybody for _, total in levels]
+    portions[0] += WHOLE - sum(portions)
+    return [Level(share, panic=True) for share in portions]
 
 
 class ByShare(LeastServed):
@@ -190,8 +190,8 @@ class PriorityFailoverState(ReturningState[FailoverTables]):
         on = {p: [c for c in serving if c.priority == p] for p in priorities}
         health = [Health(sum(map(_healthy, on[p])), len(on[p])) for p in priorities]
         if self.gradual:
-            found = shares(health, self.overprovisioning, self.panic_threshold)
-            return dict(zip(priorities, found, strict=True))
+            levels = shares(health, self.overprovisioning, self.panic_threshold)
+            return dict(zip(priorities, levels, strict=True))
         first = next((p for p, (up, _) in zip(priorities, health, strict=True) if up), None)
         return {p: Level(WHOLE if p == first else 0, panic=False) for p in priorities}
 
@@ -207,15 +207,15 @@ class PriorityFailoverState(ReturningState[FailoverTables]):
 
     def would_pass(self, each: Any, every: Sequence[Any]) -> bool:  # noqa: ANN401
         """A level of which one more does not drain may get more."""
-        kept = msgspec.structs.replace(each, draining=False)
-        others = [kept if other is each else other for other in every]
+        twin = msgspec.structs.replace(each, draining=False)
+        others = [twin if other is each else other for other in every]
         serving = [c for c in others if all(step.keep(None, [c]) for step in IN_SERVICE)]
-        level = self._shared(serving).get(kept.priority)
+        level = self._shared(serving).get(twin.priority)
         return (
             level is not None
             and bool(level.share)
-            and any(c is kept for c in serving)
-            and (kept.state == "up" or level.panic)
+            and any(c is twin for c in serving)
+            and (twin.state == "up" or level.panic)
         )
 
     def peers(self, i: int) -> list[int]:
@@ -263,7 +263,7 @@ class PriorityFailoverState(ReturningState[FailoverTables]):
         self._look()
 
     def weights(self) -> dict[str, int]:
-        return {each.name: each.weight for each in self.listed if each.name in self._got}
+        return {server.name: server.weight for server in self.listed if server.name in self._got}
 
     def in_effect(self) -> dict[str, int]:
         return dict(self._got)
@@ -285,30 +285,30 @@ class PriorityFailoverDescription(ReturningDescription[PriorityFailoverState]):
     """With what each level gets now."""
 
     def effective(self) -> list[str]:
-        state, found = self.state, self.eliminations()
+        state, lines = self.state, self.eliminations()
         if state.gradual:
-            found.append(
+            lines.append(
                 f"a level takes everything until less than {WHOLE}/{state.overprovisioning} of it "
                 "is up; then the rest spills to the next level"
             )
             if state.can_panic:
-                found.append(
+                lines.append(
                     "where all levels together cannot take everything, a level of which less than "
                     f"{state.panic_threshold} % is up uses all destinations on it"
                 )
         else:
-            found.append("the best level with a destination that is up gets everything")
-        found.append(
+            lines.append("the best level with a destination that is up gets everything")
+        lines.append(
             "choose least-served: the lowest sent/share; ties to the heavier, then by name"
         )
-        found.append(
+        lines.append(
             "when the shares change, each keeps its lead in messages; who had none starts level"
         )
-        found += [*self.returning(), *self.affine()]
+        lines += [*self.returning(), *self.affine()]
         for priority, level in sorted(state.levels.items()):
             panic = ", all are used" if level.panic else ""
-            found.append(f"now priority {priority} gets {level.share} %{panic}")
-        return found
+            lines.append(f"now priority {priority} gets {level.share} %{panic}")
+        return lines
 
 
 PRIORITY_FAILOVER: Final = Policy(

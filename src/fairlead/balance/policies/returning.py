@@ -46,7 +46,9 @@ class ReturningState(DestinationState[T]):
 
     def peers(self, i: int) -> list[int]:
         """Who else gets through the steps, and would be chosen among together with member i."""
-        return [j for j, each in enumerate(self.listed) if j != i and self.passes(each)]
+        return [
+            j for j, destination in enumerate(self.listed) if j != i and self.passes(destination)
+        ]
 
     def paced(self, ref: Ref, pace: int) -> None:
         """From now on a destination counts by so many per mille of its weight."""
@@ -120,12 +122,12 @@ class ReturningState(DestinationState[T]):
 
     def in_part(self, weights: Mapping[str, int]) -> dict[str, int]:
         """The weights as they count now, in lowest terms."""
-        found = {
+        products = {
             name: weight * self.paces.get(Ref(KIND, name), WHOLE)
             for name, weight in weights.items()
         }
-        common = gcd(*found.values()) or 1
-        return {name: weight // common for name, weight in found.items()}
+        common = gcd(*products.values()) or 1
+        return {name: weight // common for name, weight in products.items()}
 
     def frozen(self) -> Self:
         other = super().frozen()
@@ -160,11 +162,11 @@ class ReturningDescription(DestinationDescription[D]):
 
     def returning(self) -> list[str]:
         """What becomes of those who come back, in words."""
-        found = [str(self.state.slow_start)] if self.state.slow_start else []
+        lines = [str(self.state.slow_start)] if self.state.slow_start else []
         if self.state.failback_delay:
             delay = f"{self.state.failback_delay / MICROS:g} s"
-            found.append(
+            lines.append(
                 f"fail-back delay: one that was down gets messages again {delay} after it is up, "
                 "unless it goes down before that"
             )
-        return found
+        return lines

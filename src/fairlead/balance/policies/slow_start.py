@@ -40,19 +40,19 @@ class Returning(FileTable, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Each within its range, and none that would be ignored. Raises ValueError."""
-        given = {name: getattr(self, name) for name in self.__struct_fields__}
-        given = {name: value for name, value in given.items() if value is not UNSET}
+        settings = {name: getattr(self, name) for name in self.__struct_fields__}
+        settings = {name: value for name, value in settings.items() if value is not UNSET}
         for name, (low, high, what, without) in RANGES.items():
-            value = given.get(name, low)
+            value = settings.get(name, low)
             if not (value.is_finite() and low <= value <= high and value == round(value, 3)):
                 raise ValueError(
                     f"{name}: found {value}, allowed: {what} from {low} to {high} with at most 3 "
                     f"decimals; without it {without}"
                 )
         for name in ("slow_start_aggression", "slow_start_min"):
-            if name in given and "slow_start" not in given:
+            if name in settings and "slow_start" not in settings:
                 raise ValueError(
-                    f"{name}: found {given[name]}, without slow_start it would be ignored; "
+                    f"{name}: found {settings[name]}, without slow_start it would be ignored; "
                     "allowed: with slow_start"
                 )
 
@@ -101,7 +101,7 @@ def slow_start(options: Any) -> SlowStart | None:  # noqa: ANN401 - a policy's o
     aggression = _or(options.slow_start_aggression, Decimal(1))
     least = _or(options.slow_start_min, MINIMUM) * WHOLE // 100
     grown = [per_mille(k, aggression) for k in range(STEPS)]
-    return SlowStart(micros(window), tuple(max(least, each) for each in grown))
+    return SlowStart(micros(window), tuple(max(least, share) for share in grown))
 
 
 def per_mille(step: int, aggression: Decimal) -> int:

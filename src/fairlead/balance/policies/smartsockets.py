@@ -82,13 +82,13 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
         """The subscribers join in the order of the file."""
         super().__init__(policy, tables)
         self.options = tables.options
-        own = [ref for ref in self.objects if ref.kind == SUBSCRIBER]
-        if not own and self.options.subscribers == LISTED:
+        refs = [ref for ref in self.objects if ref.kind == SUBSCRIBER]
+        if not refs and self.options.subscribers == LISTED:
             raise ConfigError(
                 "subscriber: found none, allowed: at least one [[subscriber]], or "
                 'options.subscribers = "any"'
             )
-        self.refs = sorted(own, key=lambda ref: (ref.owner, ref.name))
+        self.refs = sorted(refs, key=lambda ref: (ref.owner, ref.name))
         self.index = {ref: i for i, ref in enumerate(self.refs)}
         self.subjects = list(dict.fromkeys(ref.owner for ref in self.refs))
         self.init_partitions([()])
@@ -96,8 +96,8 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
     def listing(self, tables: SmartSocketsTables) -> Iterable[tuple[Ref, Object]]:
         for kind in tables.message_type:
             yield Ref(MESSAGE_TYPE, kind.name), kind
-        for each in tables.subscriber:
-            yield Ref(SUBSCRIBER, each.name, each.subject), each
+        for subscriber in tables.subscriber:
+            yield Ref(SUBSCRIBER, subscriber.name, subscriber.subject), subscriber
 
     def init_partitions(self, partitions: Sequence[AttributeValues]) -> None:
         """Each of these servers has lists of its own, of the same subscribers."""
@@ -107,12 +107,12 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
         ways = lists.KINDS * lists.HOWS
         self.members = tuple(ref.name for ref in self.refs) * (len(partitions) * ways)
         numbers = {subject: g for g, subject in enumerate(self.subjects)}
-        own = [numbers[ref.owner] for ref in self.refs]
+        subject_numbers = [numbers[ref.owner] for ref in self.refs]
         self.rule = SubscriberLists(
-            [k * len(numbers) + g for k in range(len(partitions)) for g in own]
+            [k * len(numbers) + g for k in range(len(partitions)) for g in subject_numbers]
         )
-        for ref, each in self.objects.items():
-            if ref.kind == SUBSCRIBER and listed(each):
+        for ref, subscriber in self.objects.items():
+            if ref.kind == SUBSCRIBER and listed(subscriber):
                 self._everywhere(lists.join, ref)
         self._count()
 
@@ -138,9 +138,11 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
 
     def key(self, values: AttributeValues) -> Publication:
         subject, _, type_, mode, delivery = values
-        given = self.objects.get(Ref(MESSAGE_TYPE, type_))
+        message_type = self.objects.get(Ref(MESSAGE_TYPE, type_))
         if not mode:
-            mode = given.mode if given is not None and given.present else TO_ALL
+            mode = (
+                message_type.mode if message_type is not None and message_type.present else TO_ALL
+            )
         server = self.servers.get(self.partition(values), 0)
         return Publication(subject, mode, delivery in GUARANTEED, server)
 
@@ -150,11 +152,13 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
         every = self._subscribed(key.subject)
         kind = KIND_OF[key.mode]
         how = lists.PENDING if key.guaranteed else lists.PLAIN
-        if not key.guaranteed and all(is_warm(each) for each in every if there(each)):
+        if not key.guaranteed and all(
+            is_warm(subscriber) for subscriber in every if there(subscriber)
+        ):
             how = lists.LOST
         base = (kind * lists.HOWS + how) * self.size + key.server * len(self.refs)
-        found = [Receiver(each, base + self._number(each)) for each in every]
-        return found, REFUSED if refused(key) else NO_DESTINATION
+        receivers = [Receiver(subscriber, base + self._number(subscriber)) for subscriber in every]
+        return receivers, REFUSED if refused(key) else NO_DESTINATION
 
     def _subscribed(self, subject: str) -> list[Subscriber]:
         return [self.objects[ref] for ref in self.refs if ref.owner == subject]
@@ -200,11 +204,11 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
 
     def member_called(self, destination: str, values: AttributeValues) -> int:
         key = self.key(values)
-        found = self.index.get(Ref(SUBSCRIBER, destination, key.subject))
-        if found is None:
+        number = self.index.get(Ref(SUBSCRIBER, destination, key.subject))
+        if number is None:
             raise ValueError(destination)
         how = lists.PENDING if key.guaranteed else lists.PLAIN
-        return how * self.size + key.server * len(self.refs) + found
+        return how * self.size + key.server * len(self.refs) + number
 
     def destinations(self) -> Sequence[int]:
         return range(len(self.refs))
@@ -266,11 +270,11 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
     def _count(self) -> None:
         """Tell the rule who gets messages now, for those that go to everyone."""
         for subject in self.subjects:
-            every = [each for each in self._subscribed(subject) if there(each)]
-            all_warm = all(is_warm(each) for each in every)
-            for each in every:
-                getting = all_warm or not is_warm(each)
-                for i in range(self._number(each), self.size, len(self.refs)):
+            every = [subscriber for subscriber in self._subscribed(subject) if there(subscriber)]
+            all_warm = all(is_warm(subscriber) for subscriber in every)
+            for subscriber in every:
+                getting = all_warm or not is_warm(subscriber)
+                for i in range(self._number(subscriber), self.size, len(self.refs)):
                     self.rule.state.counted[i] = int(getting)
 
     def refusal(self, attribute: str) -> str | None:
@@ -324,9 +328,9 @@ class SmartSocketsFailures(FailureModel[SmartSocketsState]):
 
     def redelivery(self, values: AttributeValues) -> Eligible:
         """Again one of the list; who switched balancing off has had its copy since the first."""
-        found = self.state.eligible(values)
-        if found.members and found.preselected < 0:
-            return found
+        eligible = self.state.eligible(values)
+        if eligible.members and eligible.preselected < 0:
+            return eligible
         return Eligible(ACKNOWLEDGED if self.state.options.zero_receivers == SUCCESS else NACK)
 
 
@@ -343,25 +347,28 @@ class SmartSocketsDescription(Description[SmartSocketsState]):
             "a message's mode is its own, else its type's, else none",
             "lists, cursors and pending counts are kept for each server and subject",
             *(
-                f"{each.name}: warm for {self.state.options.reconnect_timeout} s when it fails"
-                for each in self.state.objects.values()
-                if isinstance(each, Subscriber) and each.disconnect_mode == WARM
+                f"{subscriber.name}: warm for {self.state.options.reconnect_timeout} s "
+                "when it fails"
+                for subscriber in self.state.objects.values()
+                if isinstance(subscriber, Subscriber) and subscriber.disconnect_mode == WARM
                 if self.state.follows_up
             ),
             *(
-                f"messages of type {each.name} have mode {each.mode}"
-                for each in self.state.objects.values()
-                if isinstance(each, MessageType) and each.present
+                f"messages of type {message_type.name} have mode {message_type.mode}"
+                for message_type in self.state.objects.values()
+                if isinstance(message_type, MessageType) and message_type.present
             ),
         ]
 
     def condition(self, member: int, besides: Collection[str] = ()) -> str:
-        each = self.state.objects[self.state.object_of(member)]
-        found = [] if each.present else ["absent"]
-        found += ["warm"] if is_warm(each) else [] if each.connected else ["disconnected"]
-        found += [] if each.load_balanced else ["balancing off"]
-        said = ("present", "connected", "load_balanced")
-        return ", ".join([*found, *special(each, (*said, *besides))])
+        subscriber = self.state.objects[self.state.object_of(member)]
+        words = [] if subscriber.present else ["absent"]
+        words += (
+            ["warm"] if is_warm(subscriber) else [] if subscriber.connected else ["disconnected"]
+        )
+        words += [] if subscriber.load_balanced else ["balancing off"]
+        names = ("present", "connected", "load_balanced")
+        return ", ".join([*words, *special(subscriber, (*names, *besides))])
 
     def label(self, candidate: Receiver) -> str:
         return candidate.subscriber.name
@@ -376,7 +383,10 @@ class SmartSocketsDescription(Description[SmartSocketsState]):
         return lost if self.state.is_lost(member) else ""
 
     def samples(self) -> dict[str, AttributeValues]:
-        return {f"the subject {each!r}": (each, "", "", "", "all") for each in self.state.subjects}
+        return {
+            f"the subject {subject!r}": (subject, "", "", "", "all")
+            for subject in self.state.subjects
+        }
 
 
 SMARTSOCKETS: Final = Policy(

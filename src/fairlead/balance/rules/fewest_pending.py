@@ -50,9 +50,9 @@ def choose(s: State, members: Indexes, start: int, stop: int) -> int:
         return best
     least = rank(s, members[start], cursor)
     for k in range(start, stop):
-        found = rank(s, members[k], cursor)
-        if found < least:  # noqa: PLR1730 - `min` is slow where nothing is compiled
-            least = found
+        score = rank(s, members[k], cursor)
+        if score < least:  # noqa: PLR1730 - `min` is slow where nothing is compiled
+            least = score
     best = least % MEMBERS
     served(s, best)
     return best
@@ -77,9 +77,9 @@ def lightest(s: State, members: Indexes, start: int, stop: int, cursor: int) -> 
 
 def lighter(s: State, i: int, j: int, cursor: int) -> bool:
     """Whether member i comes before member j where weights differ."""
-    own, other = s.pending[i] * s.weight[j], s.pending[j] * s.weight[i]
-    if own != other:
-        return own < other
+    own_load, other_load = s.pending[i] * s.weight[j], s.pending[j] * s.weight[i]
+    if own_load != other_load:
+        return own_load < other_load
     if s.weight[i] != s.weight[j]:
         return s.weight[i] > s.weight[j]
     if (i < cursor) != (j < cursor):
@@ -144,16 +144,16 @@ class FewestPending(TimedRule):
 
     def load(self, plain: Plain) -> None:
         """A state of a time when there were no weights has those of the file."""
-        own = {name: list(getattr(self.state, name)) for name in (WEIGHT, UNEVEN)}
-        super().load({**own, **plain})
+        weights = {name: list(getattr(self.state, name)) for name in (WEIGHT, UNEVEN)}
+        super().load({**weights, **plain})
 
     def carried(self, before: Plain, places: Mapping[int, int]) -> Plain:
         """The cursor stays where it is; if that member has left, it is at the next one."""
         later = [here for here, there in places.items() if there >= before[CURSOR][0]]
         weights = {WEIGHT: [1] * len(before[PENDING]), UNEVEN: [0]}
-        found = super().carried({**weights, **before}, places)
-        uneven = int(len(set(found[WEIGHT])) > 1)
-        return {**found, CURSOR: [min(later, default=0)], UNEVEN: [uneven]}
+        plain = super().carried({**weights, **before}, places)
+        uneven = int(len(set(plain[WEIGHT])) > 1)
+        return {**plain, CURSOR: [min(later, default=0)], UNEVEN: [uneven]}
 
     def fits_int64(self, choices: int) -> bool:
         most = int(max(self.state.pending)) + choices + 1

@@ -173,7 +173,7 @@ def keep_leads(s: State, weights: Sequence[int]) -> None:
     Those who stay keep their leads over each other, and so do those who leave together and those
     who come together. Who comes starts level with the one of those who stay who is furthest behind.
     """
-    had, has = ([i for i, w in enumerate(each) if w] for each in (s.weight, weights))
+    had, has = ([i for i, w in enumerate(column) if w] for column in (s.weight, weights))
     lower(s, [i for i in had if weights[i]])
     lower(s, [i for i in had if not weights[i]])
     come = [i for i in has if not s.weight[i]]
@@ -265,10 +265,10 @@ def _turns_until(s: State, i: int, n: int, turn: Turn) -> int:
     """How many of member i's next n choices come up to and at this turn."""
     value, unit = turn[0], s.setting[UNIT]
     before_it = -((s.count[i] - value * s.weight[i]) // unit)
-    found = min(n, max(0, int(before_it)))
-    if found < n and _turn(s, i, found) <= turn:
-        found += 1
-    return found
+    choices = min(n, max(0, int(before_it)))
+    if choices < n and _turn(s, i, choices) <= turn:
+        choices += 1
+    return choices
 
 
 def _turn(s: State, i: int, j: int) -> Turn:

@@ -56,17 +56,17 @@ class OwnRule(Rule):
         return Careful(f"choice rule {self.own_name}")
 
     def choose(self, members: Sequence[int]) -> int:
-        found = self.look(self.state, members)
-        self.served(found)
-        return found
+        member = self.look(self.state, members)
+        self.served(member)
+        return member
 
     def look(self, state: Any, members: Sequence[int]) -> int:  # noqa: ANN401
         """Choose, and count nothing. Raises RuleError."""
         with self.guard():
-            found = int(self.functions[0](state, members, 0, len(members)))
-        if found not in members:
-            raise nonsense(self.own_name, found, members)
-        return found
+            member = int(self.functions[0](state, members, 0, len(members)))
+        if member not in members:
+            raise nonsense(self.own_name, member, members)
+        return member
 
     def served(self, member: int) -> None:
         with self.guard():
@@ -94,9 +94,9 @@ class OwnRule(Rule):
         left, order = list(members), []
         while left:
             state = independent(self.state)
-            found = self.look(state, left)
-            order.append(found)
-            left.remove(found)
+            member = self.look(state, left)
+            order.append(member)
+            left.remove(member)
         return Comparison(order, decided=PREFERENCE if len(order) > 1 else "")
 
 

@@ -102,14 +102,14 @@ def _log2(a: int, precise: int = 128) -> int:
     """log2(a/256), 1 <= a/256 <= 2, in steps of 2^-32, rounded down: squaring gives bit by bit."""
     whole = 1 << precise
     x = a * whole // STEPS
-    found, x = (1, x >> 1) if x >= 2 * whole else (0, x)
+    logarithm, x = (1, x >> 1) if x >= 2 * whole else (0, x)
     for _ in range(UNIT):
         x = x * x >> precise
-        found *= 2
+        logarithm *= 2
         if x >= 2 * whole:
-            found += 1
+            logarithm += 1
             x >>= 1
-    return found
+    return logarithm
 
 
 def name_number(name: str) -> int:

@@ -126,14 +126,14 @@ class Rule(ABC):
 
         `places`: member here → member there.
         """
-        found = self.dump()
-        for name, values in found.items():
+        plain = self.dump()
+        for name, values in plain.items():
             if name in self.whole:
-                found[name] = before[name]
+                plain[name] = before[name]
             else:
                 for here, there in places.items():
                     values[here] = before[name][there]
-        return found
+        return plain
 
     def adopt(self, fields: Iterable[Indexes]) -> None:
         """Take over the state in which the compiled rule left its arrays."""

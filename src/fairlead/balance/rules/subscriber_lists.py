@@ -203,15 +203,15 @@ class SubscriberLists(Rule):
 
     def carried(self, before: Plain, places: Mapping[int, int]) -> Plain:
         """A subject that nobody had, or has any more, has the state of an empty list."""
-        found = self.dump()
+        plain = self.dump()
         for name in OF_SUBSCRIBERS:
             for here, there in places.items():
-                found[name][here] = before[name][there]
-        subjects = {found[SUBJECT][here]: before[SUBJECT][there] for here, there in places.items()}
+                plain[name][here] = before[name][there]
+        subjects = {plain[SUBJECT][here]: before[SUBJECT][there] for here, there in places.items()}
         for name in OF_SUBJECTS:
             for here, there in subjects.items():
-                found[name][here] = before[name][there]
-        return {**found, JOINS: before[JOINS]}
+                plain[name][here] = before[name][there]
+        return {**plain, JOINS: before[JOINS]}
 
     def fits_int64(self, choices: int) -> bool:
         return max(self.state.pending, default=0) + choices < INT64_END
