@@ -97,13 +97,13 @@ class Access:
         if tls is None:
             return None
         certificate, key, clients = self._paths(tls.certificate, tls.key, tls.clients)
-        found = identity(certificate or "", key, clients)
+        context = identity(certificate or "", key, clients)
         if clients is not None:
-            found.verify_mode = ssl.CERT_OPTIONAL  # who shows none may have a password
-        return found
+            context.verify_mode = ssl.CERT_OPTIONAL  # who shows none may have a password
+        return context
 
     def _paths(self, *names: str | None) -> list[Any]:
-        return [None if each is None else self._folder / each for each in names]
+        return [None if name is None else self._folder / name for name in names]
 
 
 def name_in(certificate: Mapping[str, Any] | None) -> str:

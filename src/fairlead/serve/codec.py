@@ -304,7 +304,7 @@ def _array(raw: bytes, at: int, end: int, count: int, budget: Budget, depth: int
     if at != end:
         raise CodecError("found values whose sizes differ from that of their array")
     for descriptor in descriptors:
-        items = [Described(descriptor, each) for each in items]
+        items = [Described(descriptor, item) for item in items]
     return Array(items, raw[start:end])
 
 
@@ -326,8 +326,8 @@ def _end_of_item(raw: bytes, code: int, at: int, end: int) -> int:
 
 def symbols(*names: str) -> Array:
     """An array of names."""
-    raw = b"".join(len(each).to_bytes(4) + each.encode("ascii") for each in names)
-    return Array([Symbol(each) for each in names], b"\xb3" + raw)
+    raw = b"".join(len(name).to_bytes(4) + name.encode("ascii") for name in names)
+    return Array([Symbol(name) for name in names], b"\xb3" + raw)
 
 
 def encode(value: object) -> bytes:
@@ -384,7 +384,7 @@ def _list(items: list[Any] | tuple[Any, ...]) -> bytes:
 
 
 def _map(items: dict[Any, Any]) -> bytes:
-    raw = b"".join(encode(each) for pair in items.items() for each in pair)
+    raw = b"".join(encode(part) for pair in items.items() for part in pair)
     return _compound(0xC1, 0xD1, 2 * len(items), raw)
 
 

@@ -95,9 +95,11 @@ class Executor:
             self._store.check_queue(call.name)
         except MessageError:  # which names those that there are: they are no peer's business
             raise GoneError(f"{call.name}: found no queue that is called so") from None
-        found = self._store.peek(call.name, most=MOST, groups=MOST, room=call.room)
+        waiting = self._store.peek(call.name, most=MOST, groups=MOST, room=call.room)
         wanted = call.wanted
-        return found if wanted is None else [each for each in found if wanted(facts_of(each))]
+        if wanted is None:
+            return waiting
+        return [message for message in waiting if wanted(facts_of(message))]
 
     def _of_link(self, call: Resolve | Make | Remove | Project | Find | Subscribe | Leave) -> Any:  # noqa: ANN401 - as the call says
         """What a link is for, and what goes with it."""
@@ -122,11 +124,11 @@ class Executor:
     def _renew(self, call: Renew) -> tuple[list[int], bool]:
         """Work first: whatever becomes of subscriptions, it is kept."""
         lost: list[int] = []
-        if every := [held for found in call.held.values() for held in found]:
+        if every := [held for groups in call.held.values() for held in groups]:
             with self._store.transaction() as tx:
                 lost = tx.renew(every, self._lease)
-            for queue, found in call.held.items():
-                self._limited(queue, found)
+            for queue, groups in call.held.items():
+                self._limited(queue, groups)
         self._temporaries.renew()
         return lost, self._subscriptions.renew()
 
@@ -151,18 +153,18 @@ class Executor:
     def _round(self, units: list[Unit], takes: list[Take]) -> Written:
         """Do units, and take, in one transaction; where something is refused, in several."""
         if not units:
-            return Written([], [self._tried(each) for each in takes])
+            return Written([], [self._tried(take) for take in takes])
         began = time.monotonic()
         try:
             taken = self._write(units, takes)
-            for call, found in zip(takes, taken, strict=True):
-                if isinstance(found, list):
-                    self._limited(call.queue, found)
+            for call, result in zip(takes, taken, strict=True):
+                if isinstance(result, list):
+                    self._limited(call.queue, result)
             return Written([None] * len(units), taken)
         except UserError as error:
             if _is_silent(error, began):
                 return Written([error] * len(units), [error] * len(takes))
-            return Written(self.write(units), [self._tried(each) for each in takes])
+            return Written(self.write(units), [self._tried(take) for take in takes])
 
     def _tried(self, call: Take) -> list[TakenGroup] | Exception:
         try:
@@ -209,25 +211,25 @@ class Executor:
         return self._store.even_if_full(lambda: self._do(units, takes))  # it makes room
 
     def _do(self, units: list[Unit], takes: Sequence[Take]) -> list[list[TakenGroup] | Exception]:
-        claims = [self._claim(each) for each in takes]
-        for each in takes:
-            self._store.tend(each.queue)
+        claims = [self._claim(take) for take in takes]
+        for take in takes:
+            self._store.tend(take.queue)
         missing = self._missing(units)
         with self._store.taking() as took:
             with self._store.transaction() as tx:
                 _Doing(self._store, tx, missing).do(units)
                 taken = [
-                    tx.take_now(each.queue, claim)
-                    for each, claim in zip(takes, claims, strict=True)
+                    tx.take_now(take.queue, claim)
+                    for take, claim in zip(takes, claims, strict=True)
                 ]
-            took(held for found in taken for held in found)
+            took(held for groups in taken for held in groups)
         return list(taken)
 
     def _claim(self, call: Take) -> Claim:
-        found = self._store.claim(self._lease, most=call.most, page=call.page, group=call.group)
+        claim = self._store.claim(self._lease, most=call.most, page=call.page, group=call.group)
         if not call.client:
-            return found
-        return found._replace(actor=f"{found.actor} for {call.client}".replace("\0", " "))
+            return claim
+        return claim._replace(actor=f"{claim.actor} for {call.client}".replace("\0", " "))
 
     def _missing(self, units: list[Unit]) -> set[str]:
         """Temporary queues that are not there any more, of those that something is for."""
@@ -242,8 +244,8 @@ class Executor:
 
     def _resolve(self, call: Resolve) -> str:
         if call.name.startswith(TEMPORARY):
-            for each in self._temporaries.missing({call.name}):
-                raise _gone(each)
+            for address in self._temporaries.missing({call.name}):
+                raise _gone(address)
             return QUEUE
         return CLUSTER if call.name in self._store.clusters() else QUEUE
 
@@ -270,11 +272,11 @@ class _Doing:
     def do(self, units: Iterable[Unit]) -> None:
         """All of these, in their order."""
         for unit in units:
-            unit.answers = [self._send(each) for each in unit.sends]
-            for each in unit.ends:
-                self._ends.setdefault(each.queue, []).append(each.end)
-                if each.raises:
-                    self._raised.append((each.queue, each.held, each.end))
+            unit.answers = [self._send(send) for send in unit.sends]
+            for ending in unit.ends:
+                self._ends.setdefault(ending.queue, []).append(ending.end)
+                if ending.raises:
+                    self._raised.append((ending.queue, ending.held, ending.end))
         for queue in sorted(self._batches):
             self._tx.send_many(queue, self._batches[queue])
         raised = [
@@ -288,12 +290,14 @@ class _Doing:
 
     def _highest(self, held: TakenGroup, end: Settlement) -> int | None:
         """The highest priority of what waits in a group behind what is done; None: nothing does."""
-        given = [each.number for each in end.given]
-        found: list[int] = []
-        while len(given) < LOOKED_AT and (more := self._tx.more(held, given)):
-            given += [each.number for each in more]
-            found += [messages.priority_in(each.envelope) for each in more if each.envelope]
-        return max(found, default=None)
+        numbers = [message.number for message in end.given]
+        priorities: list[int] = []
+        while len(numbers) < LOOKED_AT and (more := self._tx.more(held, numbers)):
+            numbers += [message.number for message in more]
+            priorities += [
+                messages.priority_in(message.envelope) for message in more if message.envelope
+            ]
+        return max(priorities, default=None)
 
     def _send(self, send: Send) -> object:
         if send.kind == ANY:
@@ -314,8 +318,8 @@ class _Doing:
         """Of what a program says in its application properties, the policy gets what it reads."""
         if send.to not in self._reads:
             self._reads[send.to] = self._store.pool(send.to).reads
-        said = {name: send.said[name] for name in self._reads[send.to] if name in send.said}
-        decision = self._tx.publish(send.to, send.body, said, **send.more)
+        attributes = {name: send.said[name] for name in self._reads[send.to] if name in send.said}
+        decision = self._tx.publish(send.to, send.body, attributes, **send.more)
         if send.answer is not None:
             self._later(send.answer.to, _answer(decision, send.answer))
         return decision
@@ -334,13 +338,13 @@ class _Doing:
 
 
 def _answer(decision: StoreDecision, wanted: Answer) -> dict[str, Any]:
-    said = {
+    fields = {
         "destination": decision.destination,
         "address": decision.address,
         "sequence": decision.sequence,
         "outcome": decision.outcome,
     }
-    return {"body": messages.answer(decision.destination, said, wanted.correlation)}
+    return {"body": messages.answer(decision.destination, fields, wanted.correlation)}
 
 
 def _gone(address: str) -> GoneError:

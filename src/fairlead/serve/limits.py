@@ -17,11 +17,11 @@ PREFIX: Final = {4: 24, 6: 64}
 def network_of(host: str) -> str:
     """The network of an address: who is there has one share, by however many addresses."""
     try:
-        found = ipaddress.ip_address(host.partition("%")[0])
+        address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
         return host
-    found = getattr(found, "ipv4_mapped", None) or found
-    return str(ipaddress.ip_network((found, PREFIX[found.version]), strict=False))
+    address = getattr(address, "ipv4_mapped", None) or address
+    return str(ipaddress.ip_network((address, PREFIX[address.version]), strict=False))
 
 
 class Newcomer(Protocol):

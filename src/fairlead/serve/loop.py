@@ -99,11 +99,11 @@ class Server:
     async def begin(self, every: Sequence[Listening]) -> None:
         """Listen. Raises OSError where a place is in use."""
         loop = asyncio.get_running_loop()
-        for each in every:
-            begin = partial(self._session, secure=each.secure)
-            server = await loop.create_server(begin, each.host, each.port)
+        for listening in every:
+            begin = partial(self._session, secure=listening.secure)
+            server = await loop.create_server(begin, listening.host, listening.port)
             self._sockets.append(server)
-            self.places += [found.getsockname()[:2] for found in server.sockets]
+            self.places += [socket.getsockname()[:2] for socket in server.sockets]
         self.keep(self._for_ever(self._tick))
         self.keep(self._for_ever(self._hear))
 
@@ -112,8 +112,8 @@ class Server:
 
         Everything that was accepted is stored then.
         """
-        for each in self._sockets:
-            each.close()
+        for server in self._sockets:
+            server.close()
         if self.places:
             connected, in_hand = len(self.sessions), self.node.in_hand
             LOGGER.info("event=stopping connections=%d in_hand=%d", connected, in_hand)

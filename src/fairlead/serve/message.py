@@ -78,7 +78,7 @@ class Incoming(Struct):
 
 def sections(raw: bytes) -> list[Section]:
     """The parts of a message, in the order that they must have. Raises CodecError."""
-    found: list[Section] = []
+    parts: list[Section] = []
     at, last = 0, HEADER - 1
     size = len(raw)
     while at < size:
@@ -93,13 +93,13 @@ def sections(raw: bytes) -> list[Section]:
         if not last < kind <= FOOTER or kind in BODY:
             _check_order(kind, last)
         end = _end_of(raw, value)
-        found.append(_new(Section, (kind, at, value, end)))
-        if len(found) > codec.MOST_VALUES:
+        parts.append(_new(Section, (kind, at, value, end)))
+        if len(parts) > codec.MOST_VALUES:
             raise CodecError(f"found more than {codec.MOST_VALUES} sections of a message")
         at, last = end, kind
-    if not found:
+    if not parts:
         raise CodecError("found no section of a message")
-    return found
+    return parts
 
 
 _new: Final = tuple.__new__
@@ -131,34 +131,34 @@ def _check_order(kind: int, last: int) -> None:
 def incoming(raw: bytes) -> Incoming:
     """Read a message. Raises CodecError."""
     budget = codec.Budget()
-    found = Incoming(_NOTHING, {}, {}, {})
+    message = Incoming(_NOTHING, {}, {}, {})
     body: list[Section] = []
     cut: Section | None = None
-    for each in sections(raw):
-        kind = each[0]
+    for section in sections(raw):
+        kind = section[0]
         if kind in BODY:
-            body.append(each)
+            body.append(section)
         elif kind == DELIVERY_ANNOTATIONS:
-            cut = each
-        elif raw[each[2]] == EMPTY and kind in LISTS:
+            cut = section
+        elif raw[section[2]] == EMPTY and kind in LISTS:
             continue
         elif kind == HEADER:
-            _read_header(found, _list_of(raw, each, budget))
+            _read_header(message, _list_of(raw, section, budget))
         elif kind == ANNOTATIONS:
-            found.annotations = _map_of(raw, each, budget)
+            message.annotations = _map_of(raw, section, budget)
         elif kind == PROPERTIES:
-            values = _list_of(raw, each, budget)
+            values = _list_of(raw, section, budget)
             named = zip(PROPERTY_NAMES, values, strict=False)
-            found.properties = {name: value for name, value in named if value is not None}
+            message.properties = {name: value for name, value in named if value is not None}
         elif kind == APPLICATION_PROPERTIES:
-            found.application_properties = _map_of(raw, each, budget)
-    kept = raw
+            message.application_properties = _map_of(raw, section, budget)
+    rest = raw
     if cut is not None:
         size = cut.end - cut.start
-        kept = raw[: cut.start] + raw[cut.end :]
-        body = [_moved(each, size) for each in body]  # it stands before them
-    found.body = _body(kept, body, budget)
-    return found
+        rest = raw[: cut.start] + raw[cut.end :]
+        body = [_moved(part, size) for part in body]  # it stands before them
+    message.body = _body(rest, body, budget)
+    return message
 
 
 def _moved(section: Section, by: int) -> Section:
@@ -175,17 +175,17 @@ def _read_header(found: Incoming, fields: list[Any]) -> None:
 
 
 def _list_of(raw: bytes, section: Section, budget: codec.Budget | None = None) -> list[Any]:
-    found = codec.decode(raw[section.value : section.end], budget)
-    if not isinstance(found, list):
+    fields = codec.decode(raw[section.value : section.end], budget)
+    if not isinstance(fields, list):
         raise CodecError("found a section that is no list, where one must be")
-    return found
+    return fields
 
 
 def _map_of(raw: bytes, section: Section, budget: codec.Budget) -> dict[Any, Any]:
-    found = codec.decode(raw[section.value : section.end], budget)
-    if not isinstance(found, dict):
+    items = codec.decode(raw[section.value : section.end], budget)
+    if not isinstance(items, dict):
         raise CodecError("found a section that is no map, where one must be")
-    return found
+    return items
 
 
 # -------- the body, for readers who know nothing of AMQP
@@ -199,7 +199,7 @@ def _body(raw: bytes, parts: list[Section], budget: codec.Budget) -> Envelope:
         return Envelope(raw, JSON, b"null")
     first = parts[0]
     code = raw[first.value]
-    if first.kind == DATA and any(raw[each.value] not in BINARIES for each in parts):
+    if first.kind == DATA and any(raw[part.value] not in BINARIES for part in parts):
         raise CodecError("found data that is not binary")
     if len(parts) == 1 and first.kind in (DATA, VALUE) and code in (*BINARIES, *TEXTS):
         start = first.value + (2 if code < 0xB0 else 5)
@@ -207,14 +207,14 @@ def _body(raw: bytes, parts: list[Section], budget: codec.Budget) -> Envelope:
         if kind == TEXT:
             codec.decode(raw[first.value : first.end])  # a text that UTF-8 can read
         return Envelope(raw, kind, (start, first.end - start))
-    values = [codec.decode(raw[each.value : each.end], budget) for each in parts]
+    values = [codec.decode(raw[part.value : part.end], budget) for part in parts]
     if first.kind == DATA:
         return Envelope(raw, BYTES, b"".join(values))
     if first.kind == VALUE:
         return Envelope(raw, JSON, msgspec.json.encode(plain(values[0])))
-    if any(not isinstance(each, list) for each in values):
+    if any(not isinstance(value, list) for value in values):
         raise CodecError("found a sequence that is no list")
-    items = [plain(item) for each in values for item in each]
+    items = [plain(item) for value in values for item in value]
     return Envelope(raw, JSON, msgspec.json.encode(items))
 
 
@@ -229,12 +229,12 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - of any type of AMQP
     if isinstance(value, str):
         return str(value)
     if isinstance(value, list):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     if isinstance(value, dict):
-        return {_key(key): plain(each) for key, each in value.items()}
-    for kind, said in _PLAIN.items():
+        return {_key(key): plain(item) for key, item in value.items()}
+    for kind, conversion in _PLAIN.items():
         if isinstance(value, kind):
-            return said(value)
+            return conversion(value)
     return str(value)
 
 
@@ -242,14 +242,14 @@ _PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
     bytes: bytes.hex,
     uuid.UUID: str,
     codec.Decimal: lambda value: value.raw.hex(),
-    codec.Array: lambda value: [plain(each) for each in value.items],
+    codec.Array: lambda value: [plain(item) for item in value.items],
     Described: lambda value: plain(value.value),
 }
 
 
 def _key(key: Any) -> str:  # noqa: ANN401
-    said = plain(key)
-    return said if isinstance(said, str) else msgspec.json.encode(said).decode()
+    word = plain(key)
+    return word if isinstance(word, str) else msgspec.json.encode(word).decode()
 
 
 # -------- going out
@@ -304,8 +304,8 @@ def priority_in(envelope: bytes) -> int:
     """The store's priority for a message that was sent over AMQP."""
     first = sections(envelope)[0]
     fields = _list_of(envelope, first) if first.kind == HEADER else []
-    said = _of_header(fields)[1]
-    return priority_of(said if isinstance(said, int) else None)
+    priority = _of_header(fields)[1]
+    return priority_of(priority if isinstance(priority, int) else None)
 
 
 def _is_timeless(envelope: bytes) -> bool:
@@ -336,10 +336,10 @@ def _made(body: object, facts: Facts) -> bytes:
     """What a program of another kind sent, as a message of AMQP."""
     properties: list[object] = [facts.id, None, None, facts.type, None, None, None, None, None]
     properties += [Timestamp(int(facts.sent * 1000)), facts.group or None]
-    said = _header(True, None, None, facts.attempt - 1) + b"\x00\x53\x73" + codec.encode(properties)
+    head = _header(True, None, None, facts.attempt - 1) + b"\x00\x53\x73" + codec.encode(properties)
     if isinstance(body, bytes):
-        return said + b"\x00\x53\x75" + codec.encode(body)
-    return said + b"\x00\x53\x77" + codec.encode(body)
+        return head + b"\x00\x53\x75" + codec.encode(body)
+    return head + b"\x00\x53\x77" + codec.encode(body)
 
 
 DESTINATION: Final = "x-opt-fairlead-destination"
@@ -386,12 +386,12 @@ def delay_in(annotations: Mapping[Any, Any], now: float) -> float:
     Raises CodecError for what is no time.
     """
     for name in (*DELAYS, *TIMES):
-        found = annotations.get(name)
-        if found is None:
+        value = annotations.get(name)
+        if value is None:
             continue
-        if not isinstance(found, int) or isinstance(found, bool) or found < 0:
-            raise CodecError(f"{name}: found {plain(found)!r}, allowed: milliseconds from 0 on")
-        return max(int(found) / 1000 - (now if name in TIMES else 0.0), 0.0)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise CodecError(f"{name}: found {plain(value)!r}, allowed: milliseconds from 0 on")
+        return max(int(value) / 1000 - (now if name in TIMES else 0.0), 0.0)
     return 0.0
 
 

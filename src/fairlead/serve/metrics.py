@@ -22,33 +22,33 @@ OUTCOMES: Final = {
 
 def page(server: Server) -> str:
     """The text that Prometheus reads. Another thread may ask while the server goes on."""
-    found = Exposition()
+    exposition = Exposition()
     counts, sessions = server.access.counts, list(server.sessions)
     for state, value in (("unknown", counts.unknown), ("known", sum(list(counts.known.values())))):
-        found.add(
+        exposition.add(
             *("fairlead_serve_connections", "gauge", {"state": state}, value),
             meaning="Connections, by whether the peer has said who it is.",
         )
-    found.add(
+    exposition.add(
         *("fairlead_serve_paused", "gauge", {}, len(server.paused)),
         meaning="Connections of which nothing is read, since they do not read or send too fast.",
     )
-    waiting = sum(wire.pending for each in sessions if (wire := each.wire) is not None)
-    found.add(
+    waiting = sum(wire.pending for session in sessions if (wire := session.wire) is not None)
+    exposition.add(
         *("fairlead_serve_pending_bytes", "gauge", {}, waiting),
         meaning="Bytes of messages that wait for the database.",
     )
-    found.add(
+    exposition.add(
         *("fairlead_serve_guaranteed_open", "gauge", {}, server.node.awaited),
         meaning="Guaranteed messages whose publishers wait for receivers to acknowledge them.",
     )
     for name, value in list(counts.refused.items()):
-        found.add(
+        exposition.add(
             *("fairlead_serve_refused_total", "counter", {"condition": name}, value),
             meaning="Connections that were refused.",
         )
-    _messages(found, server.traffic)
-    return str(found)
+    _messages(exposition, server.traffic)
+    return str(exposition)
 
 
 def _messages(found: Exposition, traffic: r.Traffic) -> None:

@@ -55,27 +55,27 @@ def hashed(password: bytes, cost: Cost | None = None) -> Kept:
 
 def kept(text: str) -> Kept:
     """What was written. Raises ValueError, which does not say it."""
-    found = _WRITTEN.fullmatch(text)
-    if found is None:
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
         raise ValueError(
             "hash: found no hash of scrypt, allowed: as `fairlead users add` writes it"
         )
-    cost = Cost(int(found["ln"]), int(found["r"]), int(found["p"]))
+    cost = Cost(int(match["ln"]), int(match["r"]), int(match["p"]))
     if not (1 <= cost.ln <= 20 and cost.r and cost.p and cost.memory <= MEMORY):
         raise ValueError(
             f"hash: found ln={cost.ln}, r={cost.r}, p={cost.p}, allowed: what takes at most "
             f"{MEMORY // 1024 // 1024} MB"
         )
     try:
-        return Kept(cost, _bytes(found["salt"]), _bytes(found["digest"]))
+        return Kept(cost, _bytes(match["salt"]), _bytes(match["digest"]))
     except ValueError:
         raise ValueError("hash: found a salt or hash cut short, allowed: a whole one") from None
 
 
 def matches(password: bytes, against: Kept) -> bool:
     """Whether it is the password; takes the same time in either case."""
-    found = _digest(password, against.cost, against.salt, len(against.digest))
-    return hmac.compare_digest(found, against.digest)
+    digest = _digest(password, against.cost, against.salt, len(against.digest))
+    return hmac.compare_digest(digest, against.digest)
 
 
 def _digest(password: bytes, cost: Cost, salt: bytes, size: int) -> bytes:

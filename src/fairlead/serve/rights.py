@@ -30,11 +30,16 @@ class Rights:
         """Without rights everybody may do everything; without hosts there is any."""
         self._open = not rights
         self._rights = [
-            (wildcard(each.user), wildcard(each.host), wildcard(each.address), frozenset(each.may))
-            for each in rights
+            (
+                wildcard(right.user),
+                wildcard(right.host),
+                wildcard(right.address),
+                frozenset(right.may),
+            )
+            for right in rights
         ]
-        self._hosts = [wildcard(each) for each in hosts]
-        self._refused = [[*map(wildcard, each.patterns.values())] for each in refused]
+        self._hosts = [wildcard(host) for host in hosts]
+        self._refused = [[*map(wildcard, refusal.patterns.values())] for refusal in refused]
         self._kept: dict[Asked, frozenset[Deed]] = {}
 
     def become(self, other: Rights) -> None:
@@ -52,21 +57,21 @@ class Rights:
         """Whether there is such a virtual host."""
         if len(host) > MAX_NAME:
             return False
-        return not self._hosts or any(each.match(host) for each in self._hosts)
+        return not self._hosts or any(pattern.match(host) for pattern in self._hosts)
 
     def may(self, user: str, host: str, address: str) -> frozenset[Deed]:
         """All that a user may do there."""
         if self._open or address.startswith(TEMPORARY):  # who knows it, was told it
             return frozenset(DEEDS)
-        asked = user, host, address
+        key = user, host, address
         if len(address) > MAX_NAME:  # nothing is named so
             return frozenset()
-        found = self._kept.get(asked)
-        if found is None:
+        deeds = self._kept.get(key)
+        if deeds is None:
             if len(self._kept) >= MOST_KEPT:  # addresses are what peers say
                 self._kept.clear()
-            found = self._kept[asked] = self._found(asked)
-        return found
+            deeds = self._kept[key] = self._found(key)
+        return deeds
 
     def refusal(self, user: str, host: str, deed: Deed, address: str) -> Condition | None:
         """Why a user may not do this there, if so."""
@@ -109,21 +114,21 @@ class Rights:
 
     def refusal_of_client(self, user: str, container: str, place: str) -> Condition | None:
         """Why a client is not let in, or ends, if so."""
-        said = user[:MAX_NAME], container[:MAX_NAME], place
+        names = user[:MAX_NAME], container[:MAX_NAME], place
         for patterns in self._refused:
-            if all(each.match(name) for each, name in zip(patterns, said, strict=True)):
+            if all(pattern.match(name) for pattern, name in zip(patterns, names, strict=True)):
                 return Condition(UNAUTHORIZED, "the server's file refuses this client")
         return None
 
     def _found(self, asked: Asked) -> frozenset[Deed]:
         deeds: set[Deed] = set()
         for *patterns, granted in self._rights:
-            if all(each.match(name) for each, name in zip(patterns, asked, strict=True)):
+            if all(pattern.match(name) for pattern, name in zip(patterns, asked, strict=True)):
                 deeds |= granted
         return frozenset(deeds)
 
 
 def named_by(patterns: Iterable[str]) -> Callable[[str], bool]:
     """Whether a name is meant by one of these patterns."""
-    compiled = [wildcard(each) for each in patterns]
-    return lambda name: any(each.match(name) for each in compiled)
+    compiled = [wildcard(pattern) for pattern in patterns]
+    return lambda name: any(pattern.match(name) for pattern in compiled)

@@ -74,12 +74,12 @@ def offered(
     passwords; `certified`: its certificate says who it is; `anonymous`: whoever is on this machine
     may come in without a name.
     """
-    found = {
+    mechanisms = {
         EXTERNAL: certified and secure,
         PLAIN: users and (secure or loopback),
         ANONYMOUS: anonymous and loopback,
     }
-    return tuple(name for name, is_offered in found.items() if is_offered)
+    return tuple(name for name, is_offered in mechanisms.items() if is_offered)
 
 
 class _Wrong(Exception):  # noqa: N818
@@ -140,9 +140,9 @@ class Sasl:
 
     def output(self) -> bytes:
         """What is to be sent to the peer."""
-        found = bytes(self._says)
+        data = bytes(self._says)
         self._says.clear()
-        return found
+        return data
 
     def _go_on(self) -> Step | None:
         assert self._talk is not None  # noqa: S101
@@ -219,10 +219,10 @@ class Sasl:
         body = bytes(self._came[start:size])
         del self._came[:size]
         try:
-            found = codec.decode(body)
+            value = codec.decode(body)
         except codec.CodecError as error:
             raise _Wrong(DECODE, str(error)) from None
-        return _fields(found, code)
+        return _fields(value, code)
 
     def _plain(self, first: bytes | None) -> Talk:
         if first is None:

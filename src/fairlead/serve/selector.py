@@ -63,7 +63,7 @@ def selector(text: str) -> Callable[[Facts], bool]:
 
 def facts_of(message: GivenMessage) -> dict[str, Any]:
     """What selectors may ask of a message."""
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "JMSMessageID": message.id,
         "JMSType": message.type,
         "JMSTimestamp": int(message.sent * 1000),
@@ -72,38 +72,38 @@ def facts_of(message: GivenMessage) -> dict[str, Any]:
         "JMSXGroupID": message.group or None,
     }
     if message.envelope is None:
-        return found
-    said = messages.incoming(message.envelope)
-    found.update(
-        (str(key), messages.plain(value)) for key, value in said.application_properties.items()
+        return facts
+    incoming = messages.incoming(message.envelope)
+    facts.update(
+        (str(key), messages.plain(value)) for key, value in incoming.application_properties.items()
     )
-    correlation = said.properties.get("correlation_id")
-    found["JMSCorrelationID"] = messages.name_of(correlation)
-    found["JMSPriority"] = messages.USUAL if said.priority is None else int(said.priority)
-    found["JMSDeliveryMode"] = "PERSISTENT" if said.durable else "NON_PERSISTENT"
-    return found
+    correlation = incoming.properties.get("correlation_id")
+    facts["JMSCorrelationID"] = messages.name_of(correlation)
+    facts["JMSPriority"] = messages.USUAL if incoming.priority is None else int(incoming.priority)
+    facts["JMSDeliveryMode"] = "PERSISTENT" if incoming.durable else "NON_PERSISTENT"
+    return facts
 
 
 def _tokens(text: str) -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = []
+    tokens: list[tuple[str, Any]] = []
     at = 0
     while text[at:].strip():
         match = _TOKEN.match(text, at)
         if match is None:
             raise SelectorError(f"found {repr_of(text[at : at + 20])}, allowed: SQL's conditions")
-        said, number, name, sign = match.groups()
-        if said is not None:
-            found.append(("value", said[1:-1].replace("''", "'")))
+        literal, number, name, sign = match.groups()
+        if literal is not None:
+            tokens.append(("value", literal[1:-1].replace("''", "'")))
         elif number is not None:
-            found.append(("value", int(number) if number.isdigit() else float(number)))
+            tokens.append(("value", int(number) if number.isdigit() else float(number)))
         elif name is not None and name.upper() in _WORDS:
-            found.append((name.upper(), name))
+            tokens.append((name.upper(), name))
         elif name is not None:
-            found.append(("name", name))
+            tokens.append(("name", name))
         else:
-            found.append((sign, sign))
+            tokens.append((sign, sign))
         at = match.end()
-    return found
+    return tokens
 
 
 class _Parser:
@@ -126,8 +126,8 @@ class _Parser:
     def _need(self, kind: str) -> Any:  # noqa: ANN401 - as the token is
         if self._tokens and self._tokens[-1][0] == kind:
             return self._tokens.pop()[1]
-        found = repr_of(self._tokens[-1][1]) if self._tokens else "the end"
-        raise SelectorError(f"found {found}, allowed: {kind}")
+        word = repr_of(self._tokens[-1][1]) if self._tokens else "the end"
+        raise SelectorError(f"found {word}, allowed: {kind}")
 
     def condition(self, depth: int) -> Test:
         if depth > DEEPEST:
@@ -135,7 +135,7 @@ class _Parser:
         every = [self._all(depth)]
         while self._is("OR"):
             every.append(self._all(depth))
-        return every[0] if len(every) == 1 else lambda facts: _any(each(facts) for each in every)
+        return every[0] if len(every) == 1 else lambda facts: _any(test(facts) for test in every)
 
     def _all(self, depth: int) -> Test:
         every = [self._not(depth)]
@@ -143,7 +143,7 @@ class _Parser:
             every.append(self._not(depth))
         if len(every) == 1:
             return every[0]
-        return lambda facts: _not(_any(_not(each(facts)) for each in every))
+        return lambda facts: _not(_any(_not(test(facts)) for test in every))
 
     def _not(self, depth: int) -> Test:
         negated = False
@@ -161,23 +161,23 @@ class _Parser:
             self._need("NULL")
             return lambda facts: (left(facts) is None) is not negated
         negated = self._is("NOT")
-        found: Test
+        test: Test
         if self._is("BETWEEN"):
             low = self._sum(depth)
             self._need("AND")
             high = self._sum(depth)
-            found = _both(_compared(">=", left, low), _compared("<=", left, high))
+            test = _both(_compared(">=", left, low), _compared("<=", left, high))
         elif self._is("IN"):
-            found = self._in(left)
+            test = self._in(left)
         elif self._is("LIKE"):
             pattern = self._need("value")
             escape = self._need("value") if self._is("ESCAPE") else ""
-            found = _like(left, pattern, escape)
+            test = _like(left, pattern, escape)
         elif negated:
             raise SelectorError("found NOT, allowed behind it: BETWEEN, IN or LIKE")
         else:
             return left
-        return (lambda facts: _not(found(facts))) if negated else found
+        return (lambda facts: _not(test(facts))) if negated else test
 
     def _in(self, left: Test) -> Test:
         self._need("(")
@@ -209,28 +209,28 @@ class _Parser:
         while self._is("+", "-"):
             sign = -sign if self._last == "-" else sign
         if self._is("("):
-            found = self.condition(depth + 1)
+            test = self.condition(depth + 1)
             self._need(")")
         elif self._is("TRUE", "FALSE"):
             value = self._last == "TRUE"
-            found = lambda _: value  # noqa: E731
+            test = lambda _: value  # noqa: E731
         elif self.next is not None and self.next[0] == "name":
             name = self._need("name")
-            found = lambda facts: facts.get(name)  # noqa: E731
+            test = lambda facts: facts.get(name)  # noqa: E731
         else:
             value = self._need("value")
-            found = lambda _: value  # noqa: E731
-        return _counted("-", lambda _: 0, found) if sign < 0 else found
+            test = lambda _: value  # noqa: E731
+        return _counted("-", lambda _: 0, test) if sign < 0 else test
 
 
 def _any(every: Any) -> bool | None:  # noqa: ANN401 - of truths
-    found: bool | None = False
-    for each in every:
-        if each is True:
+    verdict: bool | None = False
+    for truth in every:
+        if truth is True:
             return True
-        if each is not False:
-            found = None
-    return found
+        if truth is not False:
+            verdict = None
+    return verdict
 
 
 def _not(value: object) -> bool | None:
@@ -273,8 +273,8 @@ def _counted(sign: str, left: Test, right: Test) -> Test:
 
 def _whole(one: int, other: int) -> int:
     """As Java divides: towards 0."""
-    found = abs(one) // abs(other)
-    return found if (one < 0) == (other < 0) else -found
+    quotient = abs(one) // abs(other)
+    return quotient if (one < 0) == (other < 0) else -quotient
 
 
 def _parts(pattern: object, escape: object) -> list[str]:
@@ -283,13 +283,13 @@ def _parts(pattern: object, escape: object) -> list[str]:
         raise SelectorError("found LIKE, allowed with it: a text, and one character to ESCAPE")
     parts = [""]
     escaped = False
-    for each in pattern:
-        if escaped or (each not in "%_" and each != escape):
-            parts[-1] += re.escape(each)
+    for character in pattern:
+        if escaped or (character not in "%_" and character != escape):
+            parts[-1] += re.escape(character)
             escaped = False
-        elif each == escape:
+        elif character == escape:
             escaped = True
-        elif each == "%":
+        elif character == "%":
             parts.append("")
         else:
             parts[-1] += "."
@@ -299,7 +299,7 @@ def _parts(pattern: object, escape: object) -> list[str]:
 def _like(left: Test, pattern: object, escape: object) -> Test:
     """`%`: any characters, `_`: one. The parts between `%` are found one behind the other."""
     parts = _parts(pattern, escape)
-    first, *others = [re.compile(each, re.DOTALL) for each in parts]
+    first, *others = [re.compile(part, re.DOTALL) for part in parts]
     last = others.pop() if others else None
 
     def test(facts: Facts) -> bool | None:

@@ -208,16 +208,16 @@ class Session(asyncio.Protocol):
         self._server.keep(self._check(login))
 
     async def _check(self, login: Login) -> None:
-        found: bool | None = None
+        verdict: bool | None = None
         try:
-            found = await self._server.check(
+            verdict = await self._server.check(
                 *(self._host, login.name, login.password), lambda: not self._ended
             )
         except Exception:
             LOGGER.exception("event=failed call=Login")
         if self._sasl is not None and not self._ended:
             self._until = time.monotonic() + self._server.access.introduction
-            self._step(self._sasl.answer(found))
+            self._step(self._sasl.answer(verdict))
 
     def _entered(self, entered: Entered) -> None:
         self._sasl = None
@@ -252,7 +252,7 @@ class Session(asyncio.Protocol):
 
     def _heard(self, what: Callable[[], list[Any]]) -> None:
         events = what()
-        opened = self._until is not None and any(isinstance(each, Opened) for each in events)
+        opened = self._until is not None and any(isinstance(event, Opened) for event in events)
         if self._why is None:
             self._until = None if opened else self._until
             if events and self.peer is not None:

@@ -41,12 +41,12 @@ ALIVE: Final = f"{OWN}server:"
 def project(store: Store, host: str) -> str:
     """The cluster that has a virtual host's subjects. Raises GoneError, where it has none."""
     every = {name: store.pool(name) for name in store.clusters()}
-    found = [name for name, pool in every.items() if pool.policy == SMARTSOCKETS.name]
-    if host in found:
+    names = [name for name, pool in every.items() if pool.policy == SMARTSOCKETS.name]
+    if host in names:
         return host
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    if len(names) == 1:
+        return names[0]
+    if not names:
         raise GoneError(
             f"subject, or topic: found no cluster with the policy {SMARTSOCKETS.name}, allowed: "
             "with one (fairlead serve -c FILE)"
@@ -59,9 +59,9 @@ def project(store: Store, host: str) -> str:
 
 def find(store: Store, host: str, name: str) -> str | None:
     """The subject to which a client of this name has subscribed at a virtual host, if it has."""
-    for each in store.pool(project(store, host)).machines:
-        if each.name == name and each.attributes["present"]:
-            return str(each.attributes["subject"])
+    for machine in store.pool(project(store, host)).machines:
+        if machine.name == name and machine.attributes["present"]:
+            return str(machine.attributes["subject"])
     return None
 
 
@@ -127,17 +127,17 @@ class Subscriptions:
         cluster = project(self._store, wanted.host)
         self._sign_on()
         with self._store.transaction() as tx:
-            found = self._subscribe(tx, cluster, wanted)
-            if found in self._kept:
-                return found
-            told = {**found._asdict(), "durable": wanted.durable, "server": self._id}
-            tx.send(SUBSCRIPTIONS, told, group=found.queue)
-            own = self._kept[found] = _Own(wanted, None)
-        left = self._leaving.pop(found, None)
-        work = self._take(found.queue) if left is None else left.work
+            subscription = self._subscribe(tx, cluster, wanted)
+            if subscription in self._kept:
+                return subscription
+            body = {**subscription._asdict(), "durable": wanted.durable, "server": self._id}
+            tx.send(SUBSCRIPTIONS, body, group=subscription.queue)
+            client = self._kept[subscription] = _Own(wanted, None)
+        left = self._leaving.pop(subscription, None)
+        work = self._take(subscription.queue) if left is None else left.work
         if work is not None:
-            own.work = work
-        return found
+            client.work = work
+        return subscription
 
     def _sign_on(self) -> None:
         with self._signing_on:
@@ -169,18 +169,22 @@ class Subscriptions:
 
         Whether that is all; if not, `renew` goes on with it.
         """
-        own = self._kept.pop(found, None)
-        work = own.work if own is not None and own.work is not None else self._take(found.queue)
+        client = self._kept.pop(found, None)
+        work = (
+            client.work
+            if client is not None and client.work is not None
+            else self._take(found.queue)
+        )
         if work is not None:  # else another server keeps it
             with suppress(StaleWorkError):  # another server took us for dead, and has let it go
                 self._leave(work, found, how)
         return found not in self._leaving
 
     def _leave(self, work: StoreWork, found: Subscription, how: str) -> None:
-        told = self._told(work)
-        mine = [each for each in told if _told_in(each).server == self._id]
-        if len(mine) == len(told):
-            self._let_go(work, told, found, how)
+        messages = self._told(work)
+        mine = [message for message in messages if _told_in(message).server == self._id]
+        if len(mine) == len(messages):
+            self._let_go(work, messages, found, how)
         else:
             self._accept(work, mine)
 
@@ -190,9 +194,9 @@ class Subscriptions:
         Whether nobody is left who is still to be let go.
         """
         self._keep()
-        for found, leaving in [*self._leaving.items()]:
+        for subscription, leaving in [*self._leaving.items()]:
             with suppress(StaleWorkError):
-                self._go_on(leaving, found)
+                self._go_on(leaving, subscription)
         self._look()
         return not self._leaving
 
@@ -207,8 +211,8 @@ class Subscriptions:
         works = self._store.take_many(SUBSCRIPTIONS, AT_ONCE, lease=self._lease)
         if not works:
             return
-        living = {each.group for each in self._store.working(SUBSCRIPTIONS)}
-        living -= {each.group for each in works} | {ALIVE + self._id}
+        living = {work.group for work in self._store.working(SUBSCRIPTIONS)}
+        living -= {work.group for work in works} | {ALIVE + self._id}
         for work in works:
             with suppress(StaleWorkError):
                 self._look_at(work, living)
@@ -217,10 +221,10 @@ class Subscriptions:
         if is_dead := not self._is_extended(self._alive):  # another server took us for that
             self._alive = None
             self._sign_on()
-        for found, own in [*self._kept.items()]:
-            is_lost = is_dead if own.work is None else not self._is_extended(own.work)
-            if is_lost and self._kept.pop(found, None) is not None:
-                self.subscribe(own.wanted)
+        for subscription, client in [*self._kept.items()]:
+            is_lost = is_dead if client.work is None else not self._is_extended(client.work)
+            if is_lost and self._kept.pop(subscription, None) is not None:
+                self.subscribe(client.wanted)
 
     def _is_extended(self, work: StoreWork | None) -> bool:
         try:
@@ -235,28 +239,28 @@ class Subscriptions:
         if work.attempt == 1:  # the server that is about to take it has not done so yet
             work.release()
             return
-        told = self._told(work)
+        messages = self._told(work)
         if work.group.startswith(ALIVE):
-            self._accept(work, told)
+            self._accept(work, messages)
             return
         try:
-            every = [_told_in(each) for each in told]
+            every = [_told_in(message) for message in messages]
         except msgspec.ValidationError as error:
             list(work)
             work.reject(str(error))  # no server has written it
             return
-        own = self._kept.get(every[0].found)
-        if own is not None and own.work is None:
-            own.work = work
-        elif any(ALIVE + each.server in living for each in every):
+        client = self._kept.get(every[0].found)
+        if client is not None and client.work is None:
+            client.work = work
+        elif any(ALIVE + entry.server in living for entry in every):
             work.release()
         else:
-            self._let_go(work, told, every[0].found, FAILED if every[0].durable else GONE)
+            self._let_go(work, messages, every[0].found, FAILED if every[0].durable else GONE)
 
     def _told(self, work: StoreWork) -> list[Received]:
         """All that servers have told of a subscription."""
         read = work.held.messages
-        return [*read, *self._store.more(work.held, [each.number for each in read])]
+        return [*read, *self._store.more(work.held, [message.number for message in read])]
 
     def _accept(self, work: StoreWork, told: Iterable[Received]) -> None:
         """Forget so much of it; what others have told stays."""
@@ -297,11 +301,12 @@ class Subscriptions:
 
     def _change(self, leaving: _Leaving, change: Callable[[Transaction], None]) -> bool:
         """Change a cluster; not where somebody tells just now that he has such a client."""
-        told = [each.number for each in leaving.told]
+        numbers = [message.number for message in leaving.told]
         try:
             with self._store.transaction() as tx:
                 change(tx)
-                if tx.more(leaving.work.held, told):  # who subscribes has had to wait from here on
+                # who subscribes has had to wait from here on
+                if tx.more(leaving.work.held, numbers):
                     raise _SharedError
         except ChangeError:
             return True  # somebody else has let it go
@@ -312,9 +317,9 @@ class Subscriptions:
 
 def _accept(tx: Transaction, work: StoreWork, told: Iterable[Received]) -> None:
     held = work.held
-    given = [Given(each.number, each.id, each.cost) for each in told]
+    records = [Given(message.number, message.id, message.cost) for message in told]
     end = Settlement(
-        *(ACCEPTED, held.id, held.token, held.group, given), redelivers=held.attempt > 1
+        *(ACCEPTED, held.id, held.token, held.group, records), redelivers=held.attempt > 1
     )
     tx.settle(work.queue, [end])
 

@@ -59,7 +59,7 @@ class Temporaries:
         others = addresses - self._kept.keys()
         if not others or not self._exists():
             return others
-        return others - {each.group for each in self._store.working(THERE)}
+        return others - {work.group for work in self._store.working(THERE)}
 
     def renew(self) -> None:
         """Keep what is kept; remove those of servers that are gone."""

@@ -49,7 +49,7 @@ class Listed(FileTable, frozen=True, kw_only=True):
     users: list[User] = msgspec.field(name="user", default_factory=list)
 
     def __post_init__(self) -> None:
-        names = [each.name for each in self.users]
+        names = [user.name for user in self.users]
         for k, name in enumerate(names):
             if name in names[:k]:
                 raise ValueError(f"user: found {name!r} twice, allowed: each name once")
@@ -79,14 +79,14 @@ class Users:
     def __init__(self, every: Mapping[str, Kept]) -> None:
         """By their names."""
         self.every: Final = dict(every)
-        dearest = max((each.cost for each in self.every.values()), default=Cost())
+        dearest = max((secret.cost for secret in self.every.values()), default=Cost())
         self._nobody = Kept(dearest, b"nobody's salt...", bytes(32))
 
     def check(self, name: str, password: bytes) -> bool:
         """Whether this is that user's password; an unknown name takes the time of a known one."""
-        found = self.every.get(name)
-        right = matches(password, found or self._nobody)
-        return right and found is not None
+        secret = self.every.get(name)
+        right = matches(password, secret or self._nobody)
+        return right and secret is not None
 
 
 class UserFile:
@@ -130,9 +130,9 @@ class UserFile:
     def _remembers(self, users: Users, name: str, password: bytes) -> bool:
         with self._lock:
             by, remembered = self._right.get(name, (None, b""))
-        found = users.every.get(name)
+        secret = users.every.get(name)
         is_same = hmac.compare_digest(self._digest(password), remembered)
-        return is_same and found is not None and found == by
+        return is_same and secret is not None and secret == by
 
     def _digest(self, password: bytes) -> bytes:
         return hmac.digest(self._key, password, "sha256")
@@ -164,7 +164,7 @@ def load(path: Path) -> Users:
         listed = read(plain, Listed)
     except ConfigError as error:
         raise ConfigError(f"{file_and_line(path, text, error.place)}: {error}") from None
-    return Users({each.name: kept(each.hash) for each in listed.users})
+    return Users({user.name: kept(user.hash) for user in listed.users})
 
 
 def _check_mode(path: Path) -> None:
@@ -178,10 +178,10 @@ def _check_mode(path: Path) -> None:
 
 def _stamp(path: Path) -> tuple[int, ...]:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return ()
-    return found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode
+    return status.st_ino, status.st_mtime_ns, status.st_size, status.st_mode
 
 
 # -------- changes
@@ -194,10 +194,10 @@ def add(path: Path, name: str, password: bytes, cost: Cost | None = None) -> boo
     except ValueError as error:
         raise UserError(str(error)) from None
     check_password(password)
-    found = hashed(password, cost)
+    secret = hashed(password, cost)
     with _changing(path) as every:
         is_new = name not in every
-        every[name] = found
+        every[name] = secret
     return is_new
 
 
@@ -231,8 +231,8 @@ def _changing(path: Path) -> Iterator[dict[str, Kept]]:
 
 def _write(path: Path, every: Mapping[str, Kept]) -> None:
     tables = [
-        f"\n[[user]]\nname = {json.dumps(name, ensure_ascii=False)}\nhash = '{found}'\n"
-        for name, found in every.items()
+        f"\n[[user]]\nname = {json.dumps(name, ensure_ascii=False)}\nhash = '{secret}'\n"
+        for name, secret in every.items()
     ]
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
     try:

@@ -49,16 +49,16 @@ def refusal_of_asked(link: Link) -> Condition | None:
         why = f"capability: found {TEMPORARY_TOPIC}, allowed: a temporary queue, or a subject"
         return Condition(NOT_IMPLEMENTED, why)
     for name, what, value in _filters(link):
-        said = f"filter {name[:100]}: found {what}"
+        words = f"filter {name[:100]}: found {what}"
         if what != SELECTOR:
-            return Condition(NOT_IMPLEMENTED, f"{said}, allowed: none")
+            return Condition(NOT_IMPLEMENTED, f"{words}, allowed: none")
         if not link.source.copies or (link.source.address or "").startswith(SUBJECT):
-            why = f"{said}, allowed: one on a link that only looks (distribution-mode copy)"
+            why = f"{words}, allowed: one on a link that only looks (distribution-mode copy)"
             return Condition(NOT_IMPLEMENTED, why)
         try:
             selector(str(value))
         except SelectorError as error:
-            return Condition(INVALID, f"{said}: {error}")
+            return Condition(INVALID, f"{words}: {error}")
     return None
 
 
@@ -75,8 +75,8 @@ def _filters(link: Link) -> Iterator[tuple[str, str, Any]]:
 
 def wanted_of(link: Link) -> Callable[[Mapping[str, Any]], bool] | None:
     """Which messages a link wants, by what selectors know of them; None: all."""
-    found = [selector(str(value)) for _, what, value in _filters(link) if what == SELECTOR]
-    return (lambda facts: all(each(facts) for each in found)) if found else None
+    selectors = [selector(str(value)) for _, what, value in _filters(link) if what == SELECTOR]
+    return (lambda facts: all(test(facts) for test in selectors)) if selectors else None
 
 
 def done_of(link: Link) -> dict[Any, Any]:

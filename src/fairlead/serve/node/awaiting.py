@@ -41,7 +41,7 @@ class Awaiting:
     def forget(self, owner: object) -> None:
         """A link has ended: nobody is there to be told."""
         for number, every in [*self._open.items()]:
-            left = [each for each in every if each[0] is not owner]
+            left = [entry for entry in every if entry[0] is not owner]
             if left:
                 self._open[number] = left
             else:

@@ -63,5 +63,5 @@ class BrowserLink:
 
 def _size(message: Message) -> int:
     """Bytes, about; what Python knows as data is small beside what comes in an envelope."""
-    kept = message.body if message.envelope is None else message.envelope
-    return len(kept) if isinstance(kept, bytes | str) else 0
+    content = message.body if message.envelope is None else message.envelope
+    return len(content) if isinstance(content, bytes | str) else 0

@@ -81,7 +81,7 @@ class Unit(Struct, eq=False):
     @property
     def tokens(self) -> Iterator[int]:
         """Those of the work that it settles."""
-        return (each.end.token for each in self.ends)
+        return (ending.end.token for ending in self.ends)
 
 
 class Take(Struct, eq=False):

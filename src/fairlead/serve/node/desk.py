@@ -75,16 +75,16 @@ class ReceiverLink:
 
         Of all that is under way, a client works on the oldest.
         """
-        number, (holding, given) = next(iter(self.under_way.items()), (0, (None, None)))
+        number, (holding, message) = next(iter(self.under_way.items()), (0, (None, None)))
         if number != self._oldest:
             self._oldest, self._oldest_since = number, now
         most = None if holding is None else holding.held.max_seconds
         seconds = now - self._oldest_since
-        if holding is None or given is None or most is None or seconds < most:
+        if holding is None or message is None or most is None or seconds < most:
             return ""
         return (
-            f"queue {self.queue!r}, group {holding.held.group!r}, message {given.key!r}: held for "
-            f"{seconds:.0f} s without being settled, allowed: max_seconds = {most}"
+            f"queue {self.queue!r}, group {holding.held.group!r}, message {message.key!r}: held "
+            f"for {seconds:.0f} s without being settled, allowed: max_seconds = {most}"
         )
 
     @property
@@ -93,9 +93,9 @@ class ReceiverLink:
         if self.wire.full:
             return 0
         left = self.credit
-        for each in self.ready:
-            if each.next:
-                left -= len(each.waiting)
+        for holding in self.ready:
+            if holding.next:
+                left -= len(holding.waiting)
         return max(left, 0)
 
 
@@ -135,7 +135,7 @@ class Desk:
     @property
     def wants(self) -> bool:
         """Whether somebody wants something that is not at hand."""
-        return not self.stopped and any(each.wanted for each in self.links)
+        return not self.stopped and any(receiver.wanted for receiver in self.links)
 
     @property
     def taking(self) -> bool:
@@ -145,7 +145,7 @@ class Desk:
     @property
     def holdings(self) -> Iterable[Holding]:
         """All that is held."""
-        return (holding for each in self.links for holding in each.holdings.values())
+        return (holding for receiver in self.links for holding in receiver.holdings.values())
 
     # -------- what peers do
 
@@ -184,9 +184,9 @@ class Desk:
 
     def rolled_back(self, receiver: ReceiverLink, delivery: int) -> None:
         """A transaction was rolled back in which this was settled last."""
-        found = receiver.under_way.get(delivery)
-        if found is not None and not self.stopped:
-            holding, message = found
+        pair = receiver.under_way.get(delivery)
+        if pair is not None and not self.stopped:
+            holding, message = pair
             holding.suspect(message)
 
     def flow(self, receiver: ReceiverLink, credit: int, *, drain: bool) -> None:
@@ -205,14 +205,14 @@ class Desk:
 
     def disposed(self, receiver: ReceiverLink, event: Disposed) -> None:
         """A peer says what became of a message."""
-        found = receiver.under_way.get(event.delivery)
-        if found is None:
+        pair = receiver.under_way.get(event.delivery)
+        if pair is None:
             return
         if not event.settled and not event.outcome.kind:
             return
         del receiver.under_way[event.delivery]
         receiver.still_since = self.now if receiver.under_way else None
-        holding, message = found
+        holding, message = pair
         if holding.over:  # the group went back with a transaction
             receiver.wire.settle(event.delivery, Outcome(0))
             return
@@ -229,18 +229,18 @@ class Desk:
 
     def has(self, receiver: ReceiverLink, delivery: int) -> bool:
         """Whether a message is under way to a link, which holds its group."""
-        found = receiver.under_way.get(delivery)
-        return found is not None and not found[0].over
+        pair = receiver.under_way.get(delivery)
+        return pair is not None and not pair[0].over
 
     def ended_in(
         self, receiver: ReceiverLink, delivery: int, outcome: Outcome
     ) -> tuple[Holding | None, list[Ending]]:
         """What a transaction says of a message, for the store; `ended_with` says how that went."""
-        found = receiver.under_way.pop(delivery, None)
+        pair = receiver.under_way.pop(delivery, None)
         receiver.still_since = self.now if receiver.under_way else None
-        if found is None or found[0].over:
+        if pair is None or pair[0].over:
             return None, []
-        holding, message = found
+        holding, message = pair
         holding.ended(message, outcome)
         if not holding.open and not holding.next and not holding.asked:
             self._drop(receiver, holding)
@@ -293,7 +293,7 @@ class Desk:
         if answer is not None:
             refused = error and Outcome(REJECTED, condition=condition_of(error))
             receiver.wire.settle(answer.delivery, refused or answer.outcome)
-        if any(each.end.group or each.end.kind == RELEASE for each in unit.ends):
+        if any(ending.end.group or ending.end.kind == RELEASE for ending in unit.ends):
             self._again = True  # something may be left of the group, or it comes back
             self.look()
 
@@ -303,13 +303,13 @@ class Desk:
         """Take what is wanted, if nobody takes just now."""
         if self._taking or self.stopped:
             return
-        wanted = sum(each.wanted for each in self.links)
+        wanted = sum(receiver.wanted for receiver in self.links)
         if not wanted or not self._again:
             return
         self._again = False
         self._taking = True
         self._takes += 1
-        clients = {each.who.name for each in self.links if each.wanted}
+        clients = {receiver.who.name for receiver in self.links if receiver.wanted}
         named = " or ".join(sorted(clients)) if len(clients) <= NAMED else ""
         self._ask(Take(self.queue, *self._portions.next(wanted), self._group, named))
 
@@ -321,10 +321,10 @@ class Desk:
     def arrived(self) -> None:
         """Something may have come."""
         self._again = True
-        for each in self.links:
-            if each.credit:
-                for holding in [*each.holdings.values()]:
-                    self._look_for_more(each, holding)
+        for receiver in self.links:
+            if receiver.credit:
+                for holding in [*receiver.holdings.values()]:
+                    self._look_for_more(receiver, holding)
         self.look()
 
     def arrived_for(self, group: str, *, seen: bool = False) -> None:
@@ -380,10 +380,10 @@ class Desk:
         self.look()
 
     def _drained(self) -> None:
-        for each in self.links:
-            if each.drain and each.drain <= self._takes and not self._taking:
-                each.wire.drained(each.link)
-                each.credit = each.drain = 0
+        for receiver in self.links:
+            if receiver.drain and receiver.drain <= self._takes and not self._taking:
+                receiver.wire.drained(receiver.link)
+                receiver.credit = receiver.drain = 0
 
     def _give(self, holding: Holding) -> None:
         """To the next link that wants something."""
@@ -436,15 +436,15 @@ class Desk:
         sections = messages.outgoing(message.envelope, message.body, facts)
         self._portions.sent(len(sections))
         settled = receiver.link.settled
-        given = Given(message.number, message.id, message.cost)  # its body is kept no longer
+        record = Given(message.number, message.id, message.cost)  # its body is kept no longer
         number = receiver.wire.send(receiver.link, sections, settled=settled)
         receiver.credit -= 1
         if number:
             if not receiver.under_way:
                 receiver.still_since = self.now
-            receiver.under_way[number] = holding, given
+            receiver.under_way[number] = holding, record
             return
-        holding.ended(given, _ACCEPTED if settled else Outcome(0))
+        holding.ended(record, _ACCEPTED if settled else Outcome(0))
         if (holding.open or holding.next) and (part := holding.part()) is not None:
             self._store([part], receiver, holding, None)
 

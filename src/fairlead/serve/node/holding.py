@@ -49,7 +49,7 @@ class Holding:
         self._tried = tries.taken(held)
         self.waiting = deque(held.messages)
         """Read, and not given yet."""
-        self.seen = [each.number for each in held.messages]
+        self.seen = [message.number for message in held.messages]
         self.is_read = self._was_read = not held.group or len(held.messages) < held.page
         """Whether all that there was of it was read, when it was last looked; when it was taken."""
         held.messages = []
@@ -101,9 +101,9 @@ class Holding:
     def more(self, found: Sequence[Received]) -> None:
         """What came meanwhile, or was not read before."""
         self.is_read = len(found) < self.held.page
-        for each in found:
-            self.waiting.append(each)
-            self.seen.append(each.number)
+        for message in found:
+            self.waiting.append(message)
+            self.seen.append(message.number)
 
     def ended(self, given: Given, outcome: Outcome) -> None:
         """A message is under way no more."""
@@ -157,14 +157,14 @@ class Holding:
 
     def gone(self, messages: Iterable[Given], blamed: Given | None, failed: str, why: str) -> None:
         """The link has ended; these were under way, and one of them may be to blame for that."""
-        for each in messages:
+        for message in messages:
             self.open -= 1
-            self._back.append(each)
-            if each is not blamed:  # nobody may have looked at it
-                self._tried.delivered(each.number)
+            self._back.append(message)
+            if message is not blamed:  # nobody may have looked at it
+                self._tried.delivered(message.number)
             else:
-                self._tried.failed(each.number)
-                self._blame(each, failed, why)
+                self._tried.failed(message.number)
+                self._blame(message, failed, why)
         self._is_left = bool(self.waiting)
         self.waiting.clear()
 
@@ -189,7 +189,7 @@ class Holding:
             ends.append(Ending(self.queue, end, self.held))
         back = self._end(RELEASE, self._blamed, {})
         back.reason, back.failed, back.delay = self._reason, self._failed, self._delay
-        first = min((each.number for each in self._blamed), default=0)
+        first = min((message.number for message in self._blamed), default=0)
         back.moved = self._first_done is not None and self._first_done < first
         ends.append(Ending(self.queue, back, self.held))
         return ends

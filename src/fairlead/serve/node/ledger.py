@@ -57,7 +57,8 @@ class Ledger(Struct, eq=False):
     def whole(self) -> bool:
         """Whether all that is settled in it is still under way."""
         return all(
-            each.desk.has(each.receiver, each.event.delivery) for each in self.settled.values()
+            settlement.desk.has(settlement.receiver, settlement.event.delivery)
+            for settlement in self.settled.values()
         )
 
     def _check(self) -> None:

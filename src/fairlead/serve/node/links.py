@@ -162,10 +162,10 @@ class Links(ABC):
                 self._gone(peer, orderly=True)
                 peer.wire.close(refused)
                 continue
-            for each in [*peer.links.values()]:
-                why = self._rights.refusal_of_link(peer.user, peer.host, each.link)
+            for peer_link in [*peer.links.values()]:
+                why = self._rights.refusal_of_link(peer.user, peer.host, peer_link.link)
                 if why is not None:
-                    self._end_link(peer, each.link, why)
+                    self._end_link(peer, peer_link.link, why)
 
     @abstractmethod
     def _stored(self, unit: Unit) -> None:
@@ -224,8 +224,8 @@ class Links(ABC):
         if terminus.address is None:
             return Condition(NOT_FOUND, "found no address") if link.sends else None
         if terminus.address.startswith(OWN):
-            said = f"{terminus.address}: found a queue of the server's own, allowed: any other"
-            return Condition(NOT_ALLOWED, said)
+            words = f"{terminus.address}: found a queue of the server's own, allowed: any other"
+            return Condition(NOT_ALLOWED, words)
         if (form := refusal_of_form(terminus.address)) is not None:
             return form
         try:
@@ -382,8 +382,8 @@ class Links(ABC):
             return
         peer.wire.attach(link)
         is_topic = TOPIC in link.target.capabilities
-        said = partial(said_in, subject=subject, server=self._server, is_topic=is_topic)
-        self._sends(peer, link, cluster, SUBJECT, said)
+        extractor = partial(said_in, subject=subject, server=self._server, is_topic=is_topic)
+        self._sends(peer, link, cluster, SUBJECT, extractor)
 
     def _finds(self, peer: Peer, link: Link) -> None:
         """A link without a source: a subscription's is looked for, as JMS does to end it."""
@@ -439,38 +439,38 @@ class Links(ABC):
     def _detached(self, peer: Peer, link: Link, *, closed: bool, orderly: bool) -> None:
         peer.waiting.discard(link.number)
         peer.flows.pop(link.number, None)
-        found = peer.links.pop(link.number, None)
+        peer_link = peer.links.pop(link.number, None)
         key = _key_of(peer, link)
         if self._names.get(key) == (peer, link):
             del self._names[key]
-        if isinstance(found, Coordinator | BrowserLink):
-            found.end()
-        if isinstance(found, SenderLink):
-            self._awaiting.forget(found)
-        if isinstance(found, ReceiverLink):
-            if not orderly and found.under_way:
-                before = peer.lost.get(found.queue, 0)
-                peer.lost[found.queue] = before + len(found.under_way)
-            self._desk(found.queue).leave(found, orderly=orderly)
-            self._forget(found.queue)
-            if found.subscription is not None:
-                self._subscribers.left(found.subscription, link, closed=closed, orderly=orderly)
+        if isinstance(peer_link, Coordinator | BrowserLink):
+            peer_link.end()
+        if isinstance(peer_link, SenderLink):
+            self._awaiting.forget(peer_link)
+        if isinstance(peer_link, ReceiverLink):
+            if not orderly and peer_link.under_way:
+                before = peer.lost.get(peer_link.queue, 0)
+                peer.lost[peer_link.queue] = before + len(peer_link.under_way)
+            self._desk(peer_link.queue).leave(peer_link, orderly=orderly)
+            self._forget(peer_link.queue)
+            if peer_link.subscription is not None:
+                self._subscribers.left(peer_link.subscription, link, closed=closed, orderly=orderly)
         for address in self._temporary.made_for(link):
             why = Condition(DELETED, f"{address}: the link has ended for which it was made")
-            for each in [*peer.links.values()]:
-                if isinstance(each, ReceiverLink) and each.queue == address:
-                    self._end_link(peer, each.link, why)
+            for other_link in [*peer.links.values()]:
+                if isinstance(other_link, ReceiverLink) and other_link.queue == address:
+                    self._end_link(peer, other_link.link, why)
             self._temporary.remove(address)
 
     def resumed(self, peer: Peer) -> None:
         """A peer that was full can be sent messages again."""
-        for each in [*peer.links.values()]:
-            if isinstance(each, ReceiverLink):
-                desk = self._desk(each.queue)
-                desk.serve(each)
+        for peer_link in [*peer.links.values()]:
+            if isinstance(peer_link, ReceiverLink):
+                desk = self._desk(peer_link.queue)
+                desk.serve(peer_link)
                 desk.look()
-            elif isinstance(each, BrowserLink):
-                each.serve(self._now)
+            elif isinstance(peer_link, BrowserLink):
+                peer_link.serve(self._now)
         self._browse_next(peer)
 
     def _forget(self, queue: str) -> None:
@@ -497,30 +497,30 @@ class Links(ABC):
 
     def _end_too_long(self, peer: Peer) -> None:
         """End the links whose client keeps a message for longer than its queue allows."""
-        for each in [*peer.links.values()]:
-            if isinstance(each, ReceiverLink) and each.too_long:
-                self._end_link(peer, each.link, Condition(LIMIT, each.too_long))
+        for peer_link in [*peer.links.values()]:
+            if isinstance(peer_link, ReceiverLink) and peer_link.too_long:
+                self._end_link(peer, peer_link.link, Condition(LIMIT, peer_link.too_long))
 
     def _gone(self, peer: Peer, *, orderly: bool) -> None:
         peer.browses.clear()
-        for each in [*peer.links.values()]:
-            self._detached(peer, each.link, closed=False, orderly=orderly)
+        for peer_link in [*peer.links.values()]:
+            self._detached(peer, peer_link.link, closed=False, orderly=orderly)
         self._open.pop(id(peer), None)
         if peer.lost:
             lost(peer.who, peer.lost)
             peer.lost = {}
 
     def _desk(self, queue: str) -> Desk:
-        found = self._desks.get(queue)
-        if found is None:
+        desk = self._desks.get(queue)
+        if desk is None:
             group = queue if queue.startswith(TEMPORARY) else None
             of = MESSAGES if group else queue
-            found = self._desks[queue] = Desk(
+            desk = self._desks[queue] = Desk(
                 *(of, group, self._ask, self._submit, self._tries), raises=self._raises(queue)
             )
-            found.stopped = self.stopped
-        found.now = self._now
-        return found
+            desk.stopped = self.stopped
+        desk.now = self._now
+        return desk
 
     def _ask(self, call: Call) -> None:
         if self._one_writer and isinstance(call, Take):

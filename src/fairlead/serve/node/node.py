@@ -138,12 +138,12 @@ class Node(Links):
             self._renew_at = min(self._renew_at, self._now + RETRY)
 
     def _wrote(self, call: Write, result: Written) -> None:
-        for take, found in zip(call.takes, result.takes, strict=True):
-            if isinstance(found, Exception):
-                self._took(take, [], found)
+        for take, answer in zip(call.takes, result.takes, strict=True):
+            if isinstance(answer, Exception):
+                self._took(take, [], answer)
             else:
                 self._seen.add(take.called)
-                self._took(take, found, None)
+                self._took(take, answer, None)
         self._units.written(call, result.units, self._now)
         self._seen.clear()
 
@@ -154,13 +154,13 @@ class Node(Links):
     def calls(self) -> list[Call]:
         """What the store is to be asked now; each is answered by `done`."""
         self._awaiting.look(self._now)
-        found, self._calls = self._calls, []
+        calls, self._calls = self._calls, []
         if self._one_writer:
             for queue in self._units.destinations & self._desks.keys():
                 self._desks[queue].coming()
         if (write := self._units.next()) is not None:
-            found.append(write)
-        return found
+            calls.append(write)
+        return calls
 
     def tick(self, now: float) -> float:
         """Time passes; when this is to be called again, at the latest."""
@@ -174,8 +174,8 @@ class Node(Links):
             self._renew_at = now + min(self._lease / 4, RENEW)
             held: dict[str, list[TakenGroup]] = {}
             for desk in self._desks.values():
-                found = [each.held for each in desk.holdings if not each.lost]
-                held.setdefault(desk.queue, []).extend(found)
+                groups = [holding.held for holding in desk.holdings if not holding.lost]
+                held.setdefault(desk.queue, []).extend(groups)
             self._renewing = True
             self._calls.append(Renew(held))
         return now + (LOOK if self._awaiting else RETRY)
@@ -206,13 +206,13 @@ class Node(Links):
             self._units.busy
             or self._subscribers.leaving
             or self._temporary.removing
-            or any(each.open for desk in self._desks.values() for each in desk.holdings)
+            or any(holding.open for desk in self._desks.values() for holding in desk.holdings)
         )
 
     @property
     def in_hand(self) -> int:
         """So many messages are under way to receivers."""
-        return sum(each.open for desk in self._desks.values() for each in desk.holdings)
+        return sum(holding.open for desk in self._desks.values() for holding in desk.holdings)
 
     @property
     def awaited(self) -> int:
@@ -230,9 +230,9 @@ class Node(Links):
         for desk in self._desks.values():
             desk.stop()
         for peer in self._open.values():
-            for each in peer.links.values():
-                if isinstance(each, SenderLink):
-                    each.stopped = True
+            for peer_link in peer.links.values():
+                if isinstance(peer_link, SenderLink):
+                    peer_link.stopped = True
 
     def close(self) -> None:
         """End all connections; what is under way goes back."""
@@ -262,10 +262,10 @@ class Node(Links):
         elif isinstance(event, Closed):
             self._gone(peer, orderly=event.orderly)
         elif isinstance(event, Aborted):
-            found = peer.links.get(event.link.number)
-            if isinstance(found, SenderLink):
-                found.used()
-                found.grant()
+            peer_link = peer.links.get(event.link.number)
+            if isinstance(peer_link, SenderLink):
+                peer_link.used()
+                peer_link.grant()
         elif isinstance(event, TooLarge):
             why = Condition(TOO_LARGE, "the message is larger than a message may be")
             self._end_link(peer, event.link, why)
@@ -275,8 +275,8 @@ class Node(Links):
         if SOLE not in opened.desired or not peer.container:
             return None
         of = peer.user, peer.host, peer.container
-        for each in self._open.values():
-            if each is not peer and (each.user, each.host, each.container) == of:
+        for other in self._open.values():
+            if other is not peer and (other.user, other.host, other.container) == of:
                 why = "found one that another connection of this user has, allowed: any other"
                 return Condition(INVALID, f"container-id: {why}", "container-id")
         return None
@@ -284,50 +284,50 @@ class Node(Links):
     # -------- messages
 
     def _delivered(self, peer: Peer, event: Delivered) -> None:
-        found = peer.links.get(event.link.number)
-        if isinstance(found, Coordinator):
-            found.came(event)
-        elif isinstance(found, SenderLink) and event.transaction is not None:
-            found.came_in(event, self._ledger(peer, event.transaction), self._now)
-        elif isinstance(found, SenderLink):
-            found.came(event, self._now)
+        peer_link = peer.links.get(event.link.number)
+        if isinstance(peer_link, Coordinator):
+            peer_link.came(event)
+        elif isinstance(peer_link, SenderLink) and event.transaction is not None:
+            peer_link.came_in(event, self._ledger(peer, event.transaction), self._now)
+        elif isinstance(peer_link, SenderLink):
+            peer_link.came(event, self._now)
 
     def _ledger(self, peer: Peer, transaction: bytes) -> Ledger | None:
         """A transaction of a connection: its links share them."""
-        for each in peer.links.values():
-            if isinstance(each, Coordinator):
-                found = each.ledger(transaction)
-                if found is not None:
-                    return found
+        for peer_link in peer.links.values():
+            if isinstance(peer_link, Coordinator):
+                ledger = peer_link.ledger(transaction)
+                if ledger is not None:
+                    return ledger
         return None
 
     def _disposed(self, peer: Peer, event: Disposed) -> None:
-        found = peer.links.get(event.link.number)
-        if isinstance(found, BrowserLink):
-            found.disposed(event)
-        if not isinstance(found, ReceiverLink):
+        peer_link = peer.links.get(event.link.number)
+        if isinstance(peer_link, BrowserLink):
+            peer_link.disposed(event)
+        if not isinstance(peer_link, ReceiverLink):
             return
-        desk = self._desk(found.queue)
+        desk = self._desk(peer_link.queue)
         if event.outcome.transaction is None:
-            desk.disposed(found, event)
+            desk.disposed(peer_link, event)
             return
         ledger = self._ledger(peer, event.outcome.transaction)
         if ledger is not None:
-            ledger.settle(Settled(desk, found, event))
-            found.in_transaction = event.delivery
+            ledger.settle(Settled(desk, peer_link, event))
+            peer_link.in_transaction = event.delivery
         else:
             why = Condition(UNKNOWN, "found no such transaction")
             self._end_link(peer, event.link, why)
 
     def _flowed(self, peer: Peer, event: Flowed) -> None:
-        found = peer.links.get(event.link.number)
-        if (why := self._refusal_of_flow(found, event)) is not None:
+        peer_link = peer.links.get(event.link.number)
+        if (why := self._refusal_of_flow(peer_link, event)) is not None:
             self._end_link(peer, event.link, why)
-        elif isinstance(found, ReceiverLink):
-            desk = self._desk(found.queue)
-            desk.flow(found, event.credit, drain=event.drain)
-        elif isinstance(found, BrowserLink):
-            found.flow(event.credit, drain=event.drain, now=self._now)
+        elif isinstance(peer_link, ReceiverLink):
+            desk = self._desk(peer_link.queue)
+            desk.flow(peer_link, event.credit, drain=event.drain)
+        elif isinstance(peer_link, BrowserLink):
+            peer_link.flow(event.credit, drain=event.drain, now=self._now)
         elif event.link.number in peer.waiting:
             peer.flows[event.link.number] = event
 

@@ -53,8 +53,8 @@ class Portions:
 
     def found(self, messages: list[int]) -> None:
         """So many messages of each group were found."""
-        for each in messages:
-            self._length += (min(each, PAGE) - self._length) / 20
+        for count in messages:
+            self._length += (min(count, PAGE) - self._length) / 20
         self._most = max(1, GROWTH * len(messages))
 
     def sent(self, size: int) -> None:

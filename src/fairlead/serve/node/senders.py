@@ -88,27 +88,27 @@ class SenderLink:
     def send_of(self, event: Delivered, now: float) -> Send | Condition:
         """A message as the store is to have it, or why it cannot."""
         try:
-            found = messages.incoming(event.sections)
+            message = messages.incoming(event.sections)
         except (CodecError, RecursionError) as error:
             return Condition(DECODE, str(error))
-        to = self.to if self.to is not None else found.properties.get("to")
+        to = self.to if self.to is not None else message.properties.get("to")
         if not isinstance(to, str) or not to:
             return Condition(INVALID, "to: found no address, allowed: a queue or cluster")
         if (
             self.to is None
-            and (why := self._refusal_of_to(to, found) or self._deny(to)) is not None
+            and (why := self._refusal_of_to(to, message) or self._deny(to)) is not None
         ):
             return why
-        said = {} if self.kind == QUEUE else self._said(found)
-        if isinstance(said, Condition):
-            return said
+        attributes = {} if self.kind == QUEUE else self._said(message)
+        if isinstance(attributes, Condition):
+            return attributes
         try:
-            send = _send(to, self.kind, found, now, said)
+            send = _send(to, self.kind, message, now, attributes)
         except CodecError as error:
             return Condition(INVALID, str(error))
         if self._raises_there or (self.to is None and self._raises(to)):
-            send.more["priority"] = messages.priority_of(found.priority)
-        return self._with_answer(send, found)
+            send.more["priority"] = messages.priority_of(message.priority)
+        return self._with_answer(send, message)
 
     def _refusal_of_to(self, to: str, found: Incoming) -> Condition | None:
         """Why a message cannot go where it says: its link said nothing of that."""
@@ -135,25 +135,25 @@ class SenderLink:
     def came(self, event: Delivered, now: float) -> None:
         """A message has come that belongs to no transaction."""
         self.used()
-        found = self.send_of(event, now)
-        if isinstance(found, Condition):
-            self.wire.settle(event.delivery, Outcome(REJECTED, condition=found))
+        send = self.send_of(event, now)
+        if isinstance(send, Condition):
+            self.wire.settle(event.delivery, Outcome(REJECTED, condition=send))
             self.grant()
             return
         self._open += 1
         self.wire.pending += len(event.sections)
-        unit = Unit(self._wrote, sends=[found], owner=event.delivery, size=len(event.sections))
+        unit = Unit(self._wrote, sends=[send], owner=event.delivery, size=len(event.sections))
         self._submit(unit)
 
     def came_in(self, event: Delivered, ledger: Ledger | None, now: float) -> None:
         """A message has come that belongs to a transaction; None: to one that there is not."""
         self.used()
-        found = self.send_of(event, now)
+        send = self.send_of(event, now)
         if ledger is None:
             outcome = Outcome(REJECTED, condition=Condition(UNKNOWN, "found no such transaction"))
         else:
             before = ledger.size
-            why = ledger.add(found, len(event.sections))
+            why = ledger.add(send, len(event.sections))
             self.wire.held += ledger.size - before  # until its end
             kind = ACCEPTED if why is None else REJECTED
             outcome = Outcome(kind, condition=why, transaction=event.transaction)

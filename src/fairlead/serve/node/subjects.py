@@ -43,7 +43,7 @@ def refusal_of(subject: str) -> Condition | None:
     """Why a subject cannot be one."""
     if not subject:
         return Condition(NOT_FOUND, f"found no subject, allowed: {PREFIX}NAME")
-    if any(each in subject for each in WILDCARDS):
+    if any(wildcard in subject for wildcard in WILDCARDS):
         why = f"{PREFIX}{subject}: wildcards in subjects ({' and '.join(WILDCARDS)}) are not known"
         return Condition(NOT_IMPLEMENTED, why)
     return None
@@ -57,17 +57,17 @@ def said_in(
     `is_topic`: whether the address was called a topic: what is durable is kept there for those
     who are away, and its publisher does not wait for them.
     """
-    said = {"subject": subject, "server": server}
+    attributes = {"subject": subject, "server": server}
     for annotation, name in ((MODE, "mode"), (DELIVERY, "delivery")):
         value = found.annotations.get(annotation)
         if value is None:
             continue
         if not isinstance(value, str):
             return Condition(INVALID, f"{annotation}: found {messages.plain(value)!r}")
-        said[name] = str(value)
+        attributes[name] = str(value)
     if is_topic and found.durable and DELIVERY not in found.annotations:
-        said["delivery"] = SOME
-    return {key: value for key, value in said.items() if value}
+        attributes["delivery"] = SOME
+    return {key: value for key, value in attributes.items() if value}
 
 
 class Wanted(Struct, frozen=True):
@@ -137,23 +137,23 @@ class Subscribers:
 
     def joined(self, found: Subscription, link: Link) -> None:
         """A link has subscribed."""
-        own = self._by_subject.setdefault((found.cluster, found.subject), {})
-        own.setdefault(found, set()).add(id(link))
+        subscriptions = self._by_subject.setdefault((found.cluster, found.subject), {})
+        subscriptions.setdefault(found, set()).add(id(link))
 
     def queues(self, cluster: str, subject: str) -> list[str]:
         """Those of a subject's subscribers at this server."""
-        return [each.queue for each in self._by_subject.get((cluster, subject), ())]
+        return [subscription.queue for subscription in self._by_subject.get((cluster, subject), ())]
 
     def left(self, found: Subscription, link: Link, *, closed: bool, orderly: bool) -> None:
         """A link has ended. What it gives back is stored before its subscription ends."""
         key = found.cluster, found.subject
-        own = self._by_subject.get(key, {})
-        links = own.get(found, set())
+        subscriptions = self._by_subject.get(key, {})
+        links = subscriptions.get(found, set())
         links.discard(id(link))
         if links:
             return
-        own.pop(found, None)
-        if not own:
+        subscriptions.pop(found, None)
+        if not subscriptions:
             self._by_subject.pop(key, None)
         self.leaving += 1
         how = GONE

@@ -36,13 +36,13 @@ class Who(NamedTuple):
     @property
     def in_full(self) -> str:
         """By which it is called where its group is held for longer: with its user and address."""
-        at = "@".join(each[:SHOWN] for each in (self.user, self.place) if each)
+        at = "@".join(part[:SHOWN] for part in (self.user, self.place) if part)
         return f"{self.container[:SHOWN]} ({at})" if self.container else at
 
     def __str__(self) -> str:
         """For a line of the log."""
-        said = zip(("peer", "user", "container", "host"), self, strict=True)
-        return " ".join(f"{key}={json.dumps(value[:SHOWN])}" for key, value in said)
+        pairs = zip(("peer", "user", "container", "host"), self, strict=True)
+        return " ".join(f"{key}={json.dumps(value[:SHOWN])}" for key, value in pairs)
 
 
 def lost(who: Who, in_hand: Mapping[str, int]) -> None:
@@ -69,8 +69,8 @@ def link_refused(who: Who, link: Link, why: Condition, before: int) -> None:
 
 def host_refused(who: Who, why: Condition) -> None:
     """A connection was refused by what its opening says."""
-    said = json.dumps(why.description)
-    LOGGER.warning("event=open-refused %s condition=%s why=%s", who, why.name, said)
+    reason = json.dumps(why.description)
+    LOGGER.warning("event=open-refused %s condition=%s why=%s", who, why.name, reason)
 
 
 def client_ended(who: Who, why: Condition) -> None:
@@ -81,6 +81,6 @@ def client_ended(who: Who, why: Condition) -> None:
 
 def settles_nothing(who: Who, queue: str, in_hand: int, seconds: float) -> None:
     """A client has messages in hand, and has settled none for a while."""
-    said = json.dumps(queue)
+    name = json.dumps(queue)
     text = "event=settles-nothing %s queue=%s in_hand=%d for=%.0fs"
-    LOGGER.warning(text, who, said, in_hand, seconds)
+    LOGGER.warning(text, who, name, in_hand, seconds)

@@ -92,11 +92,11 @@ class Coordinator:
 
     def _commit(self, delivery: int, ledger: Ledger) -> None:
         ends: list[Ending] = []
-        for each in ledger.settled.values():
-            each.holding, found = each.desk.ended_in(
-                each.receiver, each.event.delivery, each.event.outcome
+        for settlement in ledger.settled.values():
+            settlement.holding, endings = settlement.desk.ended_in(
+                settlement.receiver, settlement.event.delivery, settlement.event.outcome
             )
-            ends += found
+            ends += endings
         unit = Unit(
             self._ended,
             sends=ledger.sends,
@@ -110,9 +110,11 @@ class Coordinator:
     def _ended(self, unit: Unit, error: Exception | None) -> None:
         delivery, ledger = unit.owner
         self.wire.pending -= ledger.size
-        for each in ledger.settled.values():
+        for settlement in ledger.settled.values():
             stored = error is None
-            each.desk.ended_with(each.receiver, each.event, each.holding, stored=stored)
+            settlement.desk.ended_with(
+                settlement.receiver, settlement.event, settlement.holding, stored=stored
+            )
         if error is None:
             self.wire.settle(delivery, Outcome(ACCEPTED))
         else:
@@ -137,20 +139,22 @@ def roll_back(ledger: Ledger, *, failed: bool = False) -> None:
     for number in [*ledger.settled][-1:] if failed else []:
         last = ledger.settled[number]
         last.desk.rolled_back(last.receiver, number)
-    for each in ledger.settled.values():
-        if each.event.settled:
-            again = Disposed(each.event.link, each.event.delivery, Outcome(RELEASED), settled=False)
-            each.desk.disposed(each.receiver, again)
+    for settlement in ledger.settled.values():
+        if settlement.event.settled:
+            again = Disposed(
+                settlement.event.link, settlement.event.delivery, Outcome(RELEASED), settled=False
+            )
+            settlement.desk.disposed(settlement.receiver, again)
 
 
 def _asked(sections: bytes) -> tuple[int, list[Any]]:
     """Whether a transaction is declared or discharged, and how. Raises CodecError."""
     parts = messages.sections(sections)
-    body = next((each for each in parts if each.kind == messages.VALUE), None)
-    found = None if body is None else codec.decode(sections[body.value : body.end])
-    if isinstance(found, Described) and isinstance(found.value, list):
-        kind = found.descriptor
+    body = next((part for part in parts if part.kind == messages.VALUE), None)
+    content = None if body is None else codec.decode(sections[body.value : body.end])
+    if isinstance(content, Described) and isinstance(content.value, list):
+        kind = content.descriptor
         kind = NAMES.get(kind, 0) if isinstance(kind, str) else kind
         if kind in (DECLARE, DISCHARGE):
-            return int(kind), found.value
+            return int(kind), content.value
     raise CodecError("found no declare and no discharge, where one must be")

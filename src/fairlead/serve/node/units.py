@@ -61,18 +61,18 @@ class Units:
         """What the store is to do now."""
         if self._writing or not (self._waiting or self._takes):
             return None
-        found: list[Unit] = []
+        units: list[Unit] = []
         size = 0
-        while self._waiting and len(found) < MOST and size < MOST_BYTES:
+        while self._waiting and len(units) < MOST and size < MOST_BYTES:
             unit = self._waiting.popleft()
             if self._behind and not self._behind.isdisjoint(unit.tokens):
                 self._put_off(unit)
                 continue
-            found.append(unit)
+            units.append(unit)
             size += unit.size
         takes, self._takes = self._takes, []
-        self._writing = bool(found or takes)
-        return Write(found, takes) if self._writing else None
+        self._writing = bool(units or takes)
+        return Write(units, takes) if self._writing else None
 
     def _put_off(self, unit: Unit) -> None:
         self._later.append(unit)

@@ -59,7 +59,9 @@ class Connection(Engine):
         if filters:
             put(LIB.pn_terminus_filter(near), filters)
         LIB.pn_data_clear(LIB.pn_terminus_properties(near))
-        done = [each for each in r.near(link).capabilities if each in CAPABILITIES]
+        done = [
+            capability for capability in r.near(link).capabilities if capability in CAPABILITIES
+        ]
         LIB.pn_data_clear(LIB.pn_terminus_capabilities(near))
         if done:
             put(LIB.pn_terminus_capabilities(near), codec.symbols(*done))
@@ -145,10 +147,10 @@ class Connection(Engine):
 
     def settle(self, delivery: int, outcome: r.Outcome) -> None:
         """Say what became of a message, and forget it. One that is not known is left alone."""
-        found = self._forget_delivery(delivery)
-        if found is None:
+        entry = self._forget_delivery(delivery)
+        if entry is None:
             return
-        pointer, sent = found
+        pointer, sent = entry
         if sent is None:  # it came, and is answered
             self._traffic.answered[outcome.kind] += 1
         if outcome.kind:
@@ -158,7 +160,7 @@ class Connection(Engine):
 
     def say(self, delivery: int, outcome: r.Outcome) -> None:
         """Say what became of a message for now; it is settled later."""
-        found = self._deliveries.get(delivery)
-        if found is not None:
-            say_outcome(found[0], outcome)
+        entry = self._deliveries.get(delivery)
+        if entry is not None:
+            say_outcome(entry[0], outcome)
             self._speak()

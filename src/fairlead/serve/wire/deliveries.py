@@ -24,21 +24,21 @@ def outcome_of(delivery: Any) -> r.Outcome:  # noqa: ANN401 - of the engine's
         return _ACCEPTED
     if kind in (0, r.RELEASED):
         return r.Outcome(kind)
-    said = LIB.pn_delivery_remote(delivery)
+    disposition = LIB.pn_delivery_remote(delivery)
     if kind == r.REJECTED:
-        condition = LIB.pn_disposition_condition(said)
+        condition = LIB.pn_disposition_condition(disposition)
         name = text(LIB.pn_condition_get_name(condition))
         why = text(LIB.pn_condition_get_description(condition))
         return r.Outcome(kind, condition=r.Condition(name, why) if name or why else None)
     if kind == r.MODIFIED:
         return r.Outcome(
             kind,
-            failed=bool(LIB.pn_disposition_is_failed(said)),
-            elsewhere=bool(LIB.pn_disposition_is_undeliverable(said)),
-            annotations=value_of(LIB.pn_disposition_annotations(said)),
+            failed=bool(LIB.pn_disposition_is_failed(disposition)),
+            elsewhere=bool(LIB.pn_disposition_is_undeliverable(disposition)),
+            annotations=value_of(LIB.pn_disposition_annotations(disposition)),
         )
     if kind == r.TRANSACTIONAL:
-        return _transactional(value_of(LIB.pn_disposition_data(said)))
+        return _transactional(value_of(LIB.pn_disposition_data(disposition)))
     return r.Outcome(0)
 
 
@@ -47,21 +47,21 @@ _ACCEPTED: Final = r.Outcome(r.ACCEPTED)
 
 def say_outcome(delivery: Any, outcome: r.Outcome) -> None:  # noqa: ANN401
     """Say what became of a message."""
-    said = LIB.pn_delivery_local(delivery)
+    disposition = LIB.pn_delivery_local(delivery)
     if outcome.transaction is not None:
         fields = [outcome.transaction]
         if outcome.kind != r.DECLARED:
             inner = _described(outcome) if outcome.kind else None
-            put(LIB.pn_disposition_data(said), [*fields, inner])
+            put(LIB.pn_disposition_data(disposition), [*fields, inner])
             LIB.pn_delivery_update(delivery, r.TRANSACTIONAL)
             return
-        put(LIB.pn_disposition_data(said), fields)
+        put(LIB.pn_disposition_data(disposition), fields)
     elif outcome.kind == r.REJECTED and outcome.condition is not None:
-        where = LIB.pn_disposition_condition(said)
+        where = LIB.pn_disposition_condition(disposition)
         set_condition(where, outcome.condition.name, outcome.condition.description)
     elif outcome.kind == r.MODIFIED:
-        LIB.pn_disposition_set_failed(said, outcome.failed)
-        LIB.pn_disposition_set_undeliverable(said, outcome.elsewhere)
+        LIB.pn_disposition_set_failed(disposition, outcome.failed)
+        LIB.pn_disposition_set_undeliverable(disposition, outcome.elsewhere)
     LIB.pn_delivery_update(delivery, outcome.kind)
 
 

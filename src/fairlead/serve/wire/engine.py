@@ -147,12 +147,12 @@ class Engine:
         at = 0
         while at < len(data):
             chunk = data[at : at + CHUNK] if len(data) > CHUNK else data
-            found = LIB.pn_transport_push(self._transport, chunk, len(chunk))
-            if found <= 0:
+            count = LIB.pn_transport_push(self._transport, chunk, len(chunk))
+            if count <= 0:
                 break
-            at += found
-            self._frames.feed(chunk if found == len(chunk) else chunk[:found])
-            if found < len(chunk):
+            at += count
+            self._frames.feed(chunk if count == len(chunk) else chunk[:count])
+            if count < len(chunk):
                 data, at = data[at:], 0
             self._look()
         self._look()
@@ -187,8 +187,8 @@ class Engine:
         """Tell the time, in seconds; when to be told next, None: never."""
         if self._transport is None:
             return None
-        found = LIB.pn_transport_tick(self._transport, int(now * 1000))
-        return found / 1000 if found else None
+        deadline = LIB.pn_transport_tick(self._transport, int(now * 1000))
+        return deadline / 1000 if deadline else None
 
     def close(self, condition: r.Condition | None = None) -> None:
         """Close the connection."""
@@ -215,8 +215,8 @@ class Engine:
             self._said()
 
     def _taken(self) -> list[r.Event]:
-        found, self._events = self._events, []
-        return found
+        events, self._events = self._events, []
+        return events
 
     def _look(self) -> None:
         collector = self._collector
@@ -383,12 +383,12 @@ class Engine:
             return
         while (size := LIB.pn_delivery_pending(pointer)) > 0:
             buffer = room(size)
-            found = LIB.pn_link_recv(link, buffer, size)
-            if found <= 0:
+            count = LIB.pn_link_recv(link, buffer, size)
+            if count <= 0:
                 break
-            known.pieces.append(FFI.buffer(buffer, found)[:])
-            known.size += found
-            self.held += found
+            known.pieces.append(FFI.buffer(buffer, count)[:])
+            known.size += count
+            self.held += count
         if known.size > self._settings.max_message:
             self._drop(known, pointer)
             self._events.append(r.TooLarge(known.link))
@@ -429,10 +429,10 @@ class Engine:
 
     def _forget_delivery(self, number: int) -> tuple[Any, int | None] | None:
         """The engine's, and how many bytes were sent; None: it is not known, or not any more."""
-        found = self._deliveries.pop(number, None)
-        if found is None:
+        entry = self._deliveries.pop(number, None)
+        if entry is None:
             return None
-        pointer, known, sent = found
+        pointer, known, sent = entry
         known.deliveries.discard(number)
         if sent is not None:
             self._numbers.pop(address(pointer), None)

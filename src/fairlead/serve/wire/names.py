@@ -83,9 +83,9 @@ class Frames:
             if isinstance(fields[2], int) and fields[2] < LEAST:
                 self.opening = f"max-frame-size: found {fields[2]}, allowed: at least {LEAST}"
             return
-        addresses = [_address(each) for each in fields[5:7]]
+        addresses = [_address(field) for field in fields[5:7]]
         names = Names(str(fields[0]), *addresses)
-        if any(NUL in each for each in names if each):
+        if any(NUL in name for name in names if name):
             self._links[names.link.partition(NUL)[0], bool(fields[2])] = names
 
 

@@ -32,9 +32,9 @@ def check() -> None:
             f'(pip install "fairlead[amqp]": version {VERSION}, which needs a C compiler)'
         )
     numbers = LIB.PN_VERSION_MAJOR, LIB.PN_VERSION_MINOR, LIB.PN_VERSION_POINT
-    if (found := ".".join(map(str, numbers))) != VERSION:
+    if (version := ".".join(map(str, numbers))) != VERSION:
         raise EnvironmentProblem(
-            f"serve: found python-qpid-proton {found}, allowed: {VERSION}, whose engine is known"
+            f"serve: found python-qpid-proton {version}, allowed: {VERSION}, whose engine is known"
         )
 
 
@@ -64,8 +64,8 @@ def raw_of(data: Any) -> bytes:  # noqa: ANN401
     if size <= 0:
         return b""
     buffer = room(size)
-    found = LIB.pn_data_encode(data, buffer, size)
-    return bytes(FFI.buffer(buffer, found)) if found > 0 else b""
+    length = LIB.pn_data_encode(data, buffer, size)
+    return bytes(FFI.buffer(buffer, length)) if length > 0 else b""
 
 
 def value_of(data: Any) -> Any:  # noqa: ANN401
@@ -88,9 +88,9 @@ def put(data: Any, value: object) -> None:  # noqa: ANN401
 
 def names_of(data: Any) -> tuple[str, ...]:  # noqa: ANN401
     """Names: one symbol, or several."""
-    found = value_of(data)
-    every = found.items if isinstance(found, codec.Array) else [found]
-    return tuple(str(each) for each in every if isinstance(each, str))
+    value = value_of(data)
+    every = value.items if isinstance(value, codec.Array) else [value]
+    return tuple(str(name) for name in every if isinstance(name, str))
 
 
 def set_condition(condition: Any, name: str, description: str) -> None:  # noqa: ANN401
