@@ -27,7 +27,7 @@ def _no_port(url: str, port: str) -> SocketError:
 def _host(url: str, found: str) -> str:
     """What stands before the port; "" for every address. Raises SocketError."""
     host = found[1:-1] if found.startswith("[") and found.endswith("]") else found
-    if any(each.isspace() or each in NEVER for each in host):
+    if any(character.isspace() or character in NEVER for character in host):
         raise SocketError(
             f"address: found the host {repr_of(host)} in {repr_of(url)}, allowed: a name or an IP "
             f"address, without blanks and {' '.join(NEVER)}"
@@ -54,9 +54,11 @@ class Address(NamedTuple):
     @classmethod
     def of(cls, url: str) -> Address:
         """As a text says it. Raises SocketError."""
-        given: object = url
-        kind, found, place = str(url).partition("://") if isinstance(given, str) else ("", "", "")
-        if not (found and place):
+        value: object = url
+        kind, separator, place = (
+            str(url).partition("://") if isinstance(value, str) else ("", "", "")
+        )
+        if not (separator and place):
             raise SocketError(f"address: found {repr_of(url)}, {ALLOWED}")
         if kind == IPC:
             if len(place.encode()) > LONGEST_PATH:

@@ -38,14 +38,14 @@ class RequesterOptions(SenderOptions, total=False):
 
 def signature_of(kind: type, *others: type) -> inspect.Signature:
     """What a class can be given, its bases and some others too, as `help` shows it."""
-    found: dict[str, inspect.Parameter] = {}
-    every = [each for one in (kind, *others) for each in one.__mro__ if each is not object]
-    for init in [vars(each)["__init__"] for each in every if "__init__" in vars(each)]:
+    by_name: dict[str, inspect.Parameter] = {}
+    every = [base for one in (kind, *others) for base in one.__mro__ if base is not object]
+    for init in [vars(base)["__init__"] for base in every if "__init__" in vars(base)]:
         _, *parameters = inspect.signature(init).parameters.values()
-        for each in parameters:
-            if each.kind is not each.VAR_KEYWORD:
-                found.setdefault(each.name, each)
-    return inspect.Signature(sorted(found.values(), key=lambda each: each.kind))
+        for parameter in parameters:
+            if parameter.kind is not parameter.VAR_KEYWORD:
+                by_name.setdefault(parameter.name, parameter)
+    return inspect.Signature(sorted(by_name.values(), key=lambda each: each.kind))
 
 
 def check_known(kind: type, names: Iterable[str]) -> None:

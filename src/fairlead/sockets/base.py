@@ -199,16 +199,16 @@ class Socket(Connections):
     def _disconnect(self, name: str) -> None:
         endpoint = self._endpoints.pop(name)
         endpoint.close()
-        for pipe in [each for each in self._pipes if each.source is endpoint]:
+        for pipe in [pipe for pipe in self._pipes if pipe.source is endpoint]:
             pipe.close("disconnected here")
-        self._forget(name, [each.name for each in self._peers.values() if each.source is endpoint])
+        self._forget(name, [peer.name for peer in self._peers.values() if peer.source is endpoint])
 
     def _forget(self, name: str, peers: list[str]) -> None:
         """An endpoint is closed for good, and nothing is kept of its peers."""
         self._tables.pop(name, None)
         self._free.pop(name, None)
-        for each in peers:
-            del self._peers[each]
+        for peer in peers:
+            del self._peers[peer]
 
     def _check(self, name: str) -> None:
         self._check_open()
@@ -222,12 +222,12 @@ class Socket(Connections):
     def _grow(self, listener: Listener) -> None:
         """Make room for as many peers again as there are."""
         name, free = listener.name, self._free[listener.name]
-        known = sum(1 for each in self._peers.values() if each.source is listener)
+        known = sum(1 for peer in self._peers.values() if peer.source is listener)
         new = [f"{name}{PEER}{known + i + 1}" for i in range(max(4, known))]
         table = {**self._tables[name], "address": listener.address.url}
-        self._add([{**table, NAME: each} for each in new])
-        for each in reversed(new):
-            peer = self._peers[each] = Peer(each, listener)
+        self._add([{**table, NAME: peer_name} for peer_name in new])
+        for peer_name in reversed(new):
+            peer = self._peers[peer_name] = Peer(peer_name, listener)
             free.append(peer)
 
     @abstractmethod
@@ -354,8 +354,8 @@ _ALL: Final[weakref.WeakSet[Socket]] = weakref.WeakSet()
 
 def _forked() -> None:
     """In a process that was forked: its sockets, and their connections, are those of the other."""
-    for each in _ALL:
-        each.lock = Forked()
+    for socket in _ALL:
+        socket.lock = Forked()
 
 
 os.register_at_fork(after_in_child=_forked)

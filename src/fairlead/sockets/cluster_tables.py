@@ -30,7 +30,7 @@ def tables_of(cluster: Cluster) -> tuple[dict[str, Any], dict[str, dict[str, Any
     Raises ConfigError for a policy that sockets cannot ask, SocketError for an address.
     """
     if not _can_be_asked(cluster.policy):
-        allowed = [each.name for each in POLICIES.values() if _can_be_asked(each)]
+        allowed = [policy.name for policy in POLICIES.values() if _can_be_asked(policy)]
         raise ConfigError(
             f"policy: found {cluster.policy.name!r}, allowed: one that chooses one destination of "
             f"[[{KIND}]] tables: {listed(allowed)}"
@@ -46,7 +46,7 @@ def tables_of(cluster: Cluster) -> tuple[dict[str, Any], dict[str, dict[str, Any
 def differences(before: Cluster, after: Cluster) -> list[str]:
     """What `follow` takes over of a change, in words: who is new, who is gone, what is another."""
     old, new = tables_of(before)[1], tables_of(after)[1]
-    found = [
+    lines = [
         f"{what} {', '.join(names)}"
         for what, names in (
             ("added", [name for name in new if name not in old]),
@@ -56,14 +56,14 @@ def differences(before: Cluster, after: Cluster) -> list[str]:
     ]
     for name, table in new.items():
         looked_at = {*table} - {*NOT_CHANGED} | {ADDRESS}
-        said = [
+        attributes = [
             f"{key} {shown(table[key])}"
             for key in sorted(looked_at)
             if name in old and table[key] != old[name][key]
         ]
-        if said:
-            found.append(f"{name}: {', '.join(said)}")
-    return found or ["found no change of a destination"]
+        if attributes:
+            lines.append(f"{name}: {', '.join(attributes)}")
+    return lines or ["found no change of a destination"]
 
 
 def cluster_of(path: str | Path, name: str = "") -> Cluster:
@@ -71,10 +71,10 @@ def cluster_of(path: str | Path, name: str = "") -> Cluster:
 
     Raises ConfigError and, for an address, SocketError; each names the file.
     """
-    found = load_clusters(path)
-    named = [each for each in found if name in ("", each.name)]
+    clusters = load_clusters(path)
+    named = [cluster for cluster in clusters if name in ("", cluster.name)]
     if len(named) != 1:
-        names = listed([each.name for each in found])
+        names = listed([cluster.name for cluster in clusters])
         raise ConfigError(f"{path}: cluster: found {repr_of(name)}, allowed: one of {names}")
     try:
         tables_of(named[0])
@@ -104,9 +104,9 @@ def _can_be_asked(policy: Policy) -> bool:
 
 def _address(table: dict[str, Any]) -> str:
     """Where a destination is; its name can be its address."""
-    name, said = table[NAME], table.get(ADDRESS)
+    name, address = table[NAME], table.get(ADDRESS)
     try:
-        return Address.of(said or name).to_connect().url
+        return Address.of(address or name).to_connect().url
     except SocketError as error:
-        reason = error if said else f"{ADDRESS}: found none, {ALLOWED}"
+        reason = error if address else f"{ADDRESS}: found none, {ALLOWED}"
         raise SocketError(f"{KIND} {name!r}: {reason}") from None

@@ -163,20 +163,20 @@ class Connections(Closing):
             return self._standing()
 
     def _standing(self) -> list[EndpointState]:
-        found = []
+        states = []
         peers: dict[str, list[Peer]] = {}
-        for each in self._peers.values():
-            if each.pipe is not None:
-                peers.setdefault(each.source.name, []).append(each)
+        for peer in self._peers.values():
+            if peer.pipe is not None:
+                peers.setdefault(peer.source.name, []).append(peer)
         for endpoint in self._endpoints.values():
-            connected = [each for each in peers.get(endpoint.name, ()) if each.source is endpoint]
-            found += [self._one(each) for each in connected]
+            connected = [peer for peer in peers.get(endpoint.name, ()) if peer.source is endpoint]
+            states += [self._one(peer) for peer in connected]
             paused = isinstance(endpoint, Listener) and endpoint.paused
             if paused or not connected:
                 state = DOWN if paused or isinstance(endpoint, Dialer) else NOBODY
                 url = endpoint.address.url
-                found.append(EndpointState(endpoint.name, url, state, 0, endpoint.trouble))
-        return found
+                states.append(EndpointState(endpoint.name, url, state, 0, endpoint.trouble))
+        return states
 
     def _one(self, peer: Peer) -> EndpointState:
         waiting = peer.pipe.waiting if peer.pipe else 0
@@ -185,9 +185,9 @@ class Connections(Closing):
 
     def _states(self) -> str:
         """The same in a line."""
-        found = self._standing()
-        lines = [each.in_words() for each in found[:SHOWN]]
-        more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+        states = self._standing()
+        lines = [state.in_words() for state in states[:SHOWN]]
+        more = [f"and {len(states) - SHOWN} more"] if len(states) > SHOWN else []
         return ", ".join([*lines, *more]) or "found no endpoint, allowed: one (connect, bind)"
 
     def counters(self) -> dict[str, dict[str, int]]:

@@ -135,15 +135,15 @@ class Dialer(Endpoint):
             self._start(socket.AF_UNIX, self.address.path)
             return
         try:
-            found = _places(self.address, socket.AI_NUMERICHOST)
+            places = _places(self.address, socket.AI_NUMERICHOST)
         except socket.gaierror:  # a name: asking for it takes its time
             _names.ask(self._ask)
             return
-        self._start(*found[0])
+        self._start(*places[0])
 
     def _ask(self) -> None:
         try:
-            found = _places(self.address)
+            places = _places(self.address)
         except UnicodeError:
             self.trouble = f"{self.address.host}: found no name of a host"
             self.loop.call(self._later)
@@ -153,7 +153,7 @@ class Dialer(Endpoint):
             self.loop.call(self._later)
             return
         self._turn += 1  # a name can have several addresses, of which one is right
-        self.loop.call(self._start, *found[self._turn % len(found)])
+        self.loop.call(self._start, *places[self._turn % len(places)])
 
     def _start(self, family: socket.AddressFamily, place: Any) -> None:  # noqa: ANN401
         if self._closed:
@@ -164,14 +164,14 @@ class Dialer(Endpoint):
             self._failed(error)
             return
         end.setblocking(False)
-        found = end.connect_ex(place)
-        if found == 0:
+        code = end.connect_ex(place)
+        if code == 0:
             self._done(0)
-        elif found in (errno.EINPROGRESS, errno.EAGAIN) and family != socket.AF_UNIX:
+        elif code in (errno.EINPROGRESS, errno.EAGAIN) and family != socket.AF_UNIX:
             self._timer = self.loop.later(CONNECT_TIMEOUT, self._too_late)
             self.loop.watch(end, WRITE, self._done)
         else:
-            self._failed(OSError(found, os.strerror(found)))
+            self._failed(OSError(code, os.strerror(code)))
 
     def _done(self, events: int) -> None:
         end = self._end
@@ -181,9 +181,9 @@ class Dialer(Endpoint):
             self.loop.forget(end)
             if self._timer is not None:
                 self._timer.cancel()
-            found = end.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            if found:
-                self._failed(OSError(found, os.strerror(found)))
+            code = end.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if code:
+                self._failed(OSError(code, os.strerror(code)))
                 return
         self._end = None
         self._connected(self, end)
@@ -309,8 +309,8 @@ os.register_at_fork(after_in_child=_forked)
 
 def _places(address: Address, flags: int = 0) -> list[tuple[socket.AddressFamily, Any]]:
     """Where an address is. Raises gaierror, with AI_NUMERICHOST if one has to ask for it."""
-    found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=flags)
-    return [(family, place) for family, _, _, _, place in found]
+    answers = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=flags)
+    return [(family, place) for family, _, _, _, place in answers]
 
 
 def _bound(address: Address) -> socket.socket:

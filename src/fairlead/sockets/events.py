@@ -44,12 +44,12 @@ class SocketEvent(NamedTuple):
 
     def in_words(self) -> str:
         """A line of `key=value`, without the time."""
-        found = f"socket={self.socket} event={self.kind} peer={json.dumps(self.peer)}"
+        line = f"socket={self.socket} event={self.kind} peer={json.dumps(self.peer)}"
         if self.address != self.peer:
-            found += f" address={self.address}"
+            line += f" address={self.address}"
         if self.number:
-            found += f" number={self.number}"
-        return found + (f" why={json.dumps(self.why)}" if self.why else "")
+            line += f" number={self.number}"
+        return line + (f" why={json.dumps(self.why)}" if self.why else "")
 
 
 EventHandler = Callable[[SocketEvent], object]

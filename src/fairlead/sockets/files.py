@@ -30,9 +30,9 @@ def check(what: str) -> None:
 
     For what does not say so itself: a TLS context that cannot read whom to trust trusts nobody.
     """
-    found = _shortage()
-    if found is not None:
-        raise SocketError(f"{what}: {reason(found)}")
+    error = _shortage()
+    if error is not None:
+        raise SocketError(f"{what}: {reason(error)}")
 
 
 def _shortage() -> OSError | None:

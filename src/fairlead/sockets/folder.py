@@ -83,8 +83,8 @@ class JournalFolder:
         (self.place / MESSAGES).touch()
         self._written = None
         self._sizes.clear()
-        kept = {*self._kept[CHANGES]}
-        stood = [line for row in self._latest.values() if (line := _line_of(row)) not in kept]
+        lines = {*self._kept[CHANGES]}
+        stood = [line for row in self._latest.values() if (line := _line_of(row)) not in lines]
         self._kept[CHANGES][:0] = stood
         self._bytes += sum(map(len, stood))
         self.begun_anew += 1
@@ -130,10 +130,10 @@ def _own(folder: Path) -> Path:
     number = 2
     while (folder / str(number)).exists():
         number += 1
-    own = folder / str(number)
-    own.mkdir()
-    (own / MESSAGES).touch()
-    return own
+    subfolder = folder / str(number)
+    subfolder.mkdir()
+    (subfolder / MESSAGES).touch()
+    return subfolder
 
 
 def _line_of(row: dict[str, Any]) -> bytes:
@@ -147,14 +147,14 @@ def toml(plain: dict[str, Any]) -> str:
         tables = value if key == DESTINATION else [value] if isinstance(value, dict) else []
         for table in tables:
             head = f"[[{key}]]" if key == DESTINATION else f"[{key}]"
-            inside = [_line(name, each) for name, each in table.items() if each is not None]
+            inside = [_line(name, entry) for name, entry in table.items() if entry is not None]
             lines += ["", head, *inside]
     return "\n".join(lines) + "\n"
 
 
 def _nested(value: object) -> bool:
     return isinstance(value, dict) or (
-        isinstance(value, list) and any(isinstance(each, dict) for each in value)
+        isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
     )
 
 

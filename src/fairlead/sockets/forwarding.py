@@ -116,8 +116,8 @@ class Front(Rep):
 
     def forward(self) -> None:
         """Give on what has come, until one has to wait for a worker. The lock is held."""
-        while not self.back.waiting and (found := self._take()) is not None:
-            _, request = found
+        while not self.back.waiting and (pair := self._take()) is not None:
+            _, request = pair
             self._ask(Forwarded(self._numbers[request.pipe], request, self))
 
     def _ask(self, forwarded: Forwarded) -> None:
@@ -142,10 +142,10 @@ class Front(Rep):
 
     def _count(self, pipe: Pipe, key: bytes, size: int) -> None:
         """A request has no reply yet; `size`: 0 where nobody waits for one any more."""
-        asked = self._asked[pipe]
-        more = size - asked.pop(key, 0)
+        sizes = self._asked[pipe]
+        more = size - sizes.pop(key, 0)
         if size:
-            asked[key] = size
+            sizes[key] = size
         self._bytes[pipe] += more
         self._all += more
 
@@ -160,10 +160,10 @@ class Front(Rep):
         if pipe in self._asked:
             self._count(pipe, key, 0)
         small = self._all < self._memory // 2
-        for each in [*self._ahead] if small else [pipe]:
-            if each in self._ahead and not self._is_ahead(each, 2):
-                self._ahead.discard(each)
-                each.read(on=self._reads(each))
+        for pipe_ahead in [*self._ahead] if small else [pipe]:
+            if pipe_ahead in self._ahead and not self._is_ahead(pipe_ahead, 2):
+                self._ahead.discard(pipe_ahead)
+                pipe_ahead.read(on=self._reads(pipe_ahead))
 
     def returned(self, key: bytes, body: Bytes) -> None:
         """A reply for which nobody waits here; the requester knows whether he does."""
@@ -175,11 +175,11 @@ class Front(Rep):
         return super()._reads(pipe) and pipe not in self._ahead
 
     def _one(self, peer: Peer) -> EndpointState:
-        found = super()._one(peer)
+        endpoint_state = super()._one(peer)
         pipe = peer.pipe
         if pipe is None or pipe not in self._asked:
-            return found
-        return found._replace(held=len(self._of[pipe].items) + len(self._asked[pipe]))
+            return endpoint_state
+        return endpoint_state._replace(held=len(self._of[pipe].items) + len(self._asked[pipe]))
 
     def _joined(self, peer: Peer) -> None:
         super()._joined(peer)
@@ -199,9 +199,9 @@ class Front(Rep):
         self._received.pop(pipe, None)
         self._all -= self._bytes.pop(pipe, 0)
         for key in self._asked.pop(pipe):
-            found = self.back.forget(key)
-            if found is not None:
-                self.back.impatient(found, "who asked has gone")
+            pending = self.back.forget(key)
+            if pending is not None:
+                self.back.impatient(pending, "who asked has gone")
         del self._pipe_of_number[self._numbers.pop(pipe)]
         self.forward()
 
@@ -250,14 +250,14 @@ class Back(Requester):
 
         Those that are connected here; where none is, those behind other devices than that one.
         """
-        own = [self._room_of(pipe) for pipe in self._attempts if self._is_worker(pipe)]
-        if own:
-            free = sum_of(own)
+        rooms = [self._room_of(pipe) for pipe in self._attempts if self._is_worker(pipe)]
+        if rooms:
+            free = sum_of(rooms)
             return True, free if free == UNLIMITED else max(0, free - self.waiting)
         others = [
-            each.room(self._sent[pipe])
-            for pipe, each in self._neighbours.items()
-            if each.word.works and each.word.device != asking
+            neighbour.room(self._sent[pipe])
+            for pipe, neighbour in self._neighbours.items()
+            if neighbour.word.works and neighbour.word.device != asking
         ]
         return bool(others), sum_of(others)
 
@@ -276,8 +276,8 @@ class Back(Requester):
         came_from = isinstance(found, Forwarded) and self.front.device_of(found.request.pipe)
         if not came_from:
             return ""
-        for pipe, each in self._neighbours.items():
-            if each.word.device == came_from:
+        for pipe, neighbour in self._neighbours.items():
+            if neighbour.word.device == came_from:
                 name: str = pipe.peer.name
                 return name if self.room(came_from)[0] else ""
         return ""
@@ -310,8 +310,8 @@ class Back(Requester):
             if self._closed or self._heartbeat is None:
                 return
             latest = time.monotonic() - MISSED * self._heartbeat
-            for pipe, each in [*self._neighbours.items()]:
-                if each.at < latest and self._watches[pipe].suspect is None:
+            for pipe, neighbour in [*self._neighbours.items()]:
+                if neighbour.at < latest and self._watches[pipe].suspect is None:
                     self._suspend(pipe, f"no word in {MISSED * self._heartbeat:g} s")
                 if not pipe.waiting:
                     pipe.send(Word(self.device).frame())
@@ -349,10 +349,10 @@ class Back(Requester):
         return self._waiting.count
 
     def forget(self, key: bytes) -> Pending | None:
-        found = super().forget(key)
-        if isinstance(found, Forwarded):
-            self.front.settled(found.request.pipe, key)
-        return found
+        pending = super().forget(key)
+        if isinstance(pending, Forwarded):
+            self.front.settled(pending.request.pipe, key)
+        return pending
 
     def _send_waiting(self) -> None:
         super()._send_waiting()

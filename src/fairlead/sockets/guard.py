@@ -18,7 +18,9 @@ from typing import Any, ClassVar, Final
 
 Handler = Callable[[int, FrameType | None], Any]
 
-SIGNALS: Final = sorted(int(each) for each in signal.valid_signals() if each < signal.NSIG // 2)
+SIGNALS: Final = sorted(
+    int(number) for number in signal.valid_signals() if number < signal.NSIG // 2
+)
 """All but those of real time; each more makes every call slower."""
 MAIN: Final = threading.main_thread
 get_ident = threading.get_ident
@@ -57,7 +59,9 @@ class Calm:
             seen = [*map(handler_of, SIGNALS)]
             if seen != Calm._seen:
                 pairs = zip(SIGNALS, seen, strict=True)
-                Calm._found = [(n, each) for n, each in pairs if callable(each) and each != note]
+                Calm._found = [
+                    (n, handler) for n, handler in pairs if callable(handler) and handler != note
+                ]
                 Calm._seen = seen
             for number, handler in Calm._found:
                 Calm._handlers[number] = handler

@@ -47,10 +47,10 @@ class Unanswered:
         """To be asked every `BETWEEN` seconds: whether the host has vanished."""
         if not KNOWS:
             return False
-        found = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO.size)
-        if len(found) < INFO.size:
+        raw = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO.size)
+        if len(raw) < INFO.size:
             return False
-        again, probes, unacknowledged, silent = INFO.unpack(found)
+        again, probes, unacknowledged, silent = INFO.unpack(raw)
         under_way = (unacknowledged and again) or probes
         self._looks = self._looks + 1 if under_way and silent >= BETWEEN * 1000 else 0
         return self._looks * BETWEEN > IDLE + BETWEEN * TRIES

@@ -58,9 +58,9 @@ class Journal:
 
     def completed(self, decision: Decision, time: int) -> None:
         """The peer is done with it."""
-        found = self._open.pop(id(decision), None)
-        if found is not None:  # else its peer had failed by then
-            self._done.append((found, time))
+        entry = self._open.pop(id(decision), None)
+        if entry is not None:  # else its peer had failed by then
+            self._done.append((entry, time))
 
     def changed(self, changes: Sequence[ResolvedChange], time: int) -> None:
         """These changes were made, as one step."""
@@ -71,8 +71,8 @@ class Journal:
 
     def lost(self, name: str, time: int) -> None:
         """A peer has failed; what it held ends here."""
-        for found in [each for each in self._open.values() if each.decision.destination == name]:
-            self.completed(found.decision, time)
+        for entry in [entry for entry in self._open.values() if entry.decision.destination == name]:
+            self.completed(entry.decision, time)
 
     def take(self, time: int | None = None) -> Recorded:
         """What has happened since the last time; messages when they are completed.
@@ -80,12 +80,12 @@ class Journal:
         `time`: the end; whatever is not completed ends later.
         """
         if time is not None:
-            for found in list(self._open.values()):
-                self.completed(found.decision, time)
+            for entry in list(self._open.values()):
+                self.completed(entry.decision, time)
         done, self._done = self._done, []
         changes, self._changes = self._changes, []
         done.sort(key=lambda each: each[0].position)
-        return Recorded([_row(found, until) for found, until in done], changes)
+        return Recorded([_row(entry, until) for entry, until in done], changes)
 
 
 def _row(found: _Open, until: int) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class _Line(Generic[T]):
         return next(iter((self.again or self.new).values()), NOWHERE)
 
     def queue_of(self, item: T) -> OrderedDict[T, int] | None:
-        return next((each for each in (self.again, self.new) if item in each), None)
+        return next((queue for queue in (self.again, self.new) if item in queue), None)
 
 
 class Lanes(Generic[T]):
@@ -113,11 +113,11 @@ class Lanes(Generic[T]):
 
     def take_all(self) -> list[T]:
         """All that waited, which does no more."""
-        found = [item for line in self._lines.values() for item in (*line.again, *line.new)]
+        items = [item for line in self._lines.values() for item in (*line.again, *line.new)]
         self._lines.clear()
         self._hurdles.clear()
         self.count = 0
-        return found
+        return items
 
     def offer(self, taken: Callable[[T], bool]) -> None:
         """Offer what waits, in order, as long as somebody takes it.
@@ -152,7 +152,7 @@ class Lanes(Generic[T]):
         What is taken after that may have changed things there.
         """
         moment = 0
-        tops = [(line.place, each) for each in [*self._hurdles] if (line := self._top(each))]
+        tops = [(line.place, hurdle) for hurdle in [*self._hurdles] if (line := self._top(hurdle))]
         heapify(tops)
         while tops:
             _, hurdle = heappop(tops)
@@ -189,7 +189,7 @@ class Lanes(Generic[T]):
         heap = self._hurdles.setdefault(hurdle, [])
         heappush(heap, (line.place, lane))
         if len(heap) > 2 * len(self._lines) + SPARE:  # most have left without being served
-            heap[:] = {each for each in heap if self._standing(hurdle, *each)}
+            heap[:] = {entry for entry in heap if self._standing(hurdle, *entry)}
             heapify(heap)
 
     def _standing(self, hurdle: Hurdle, place: int, lane: Lane) -> _Line[T] | None:

@@ -22,8 +22,8 @@ class Memories:
 
     def take(self, size: int) -> bytearray | None:
         """One of so many bytes or more at which nobody looks any more, if there is one."""
-        for k, each in enumerate(self._kept):
-            if len(each) >= size and _is_free(each):
+        for k, memory in enumerate(self._kept):
+            if len(memory) >= size and _is_free(memory):
                 return self._kept.pop(k)
         return None
 

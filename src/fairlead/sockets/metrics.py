@@ -15,15 +15,15 @@ NOT_COUNTED: Final = ("side", "name", "address", "state", "trouble", *GAUGES)
 
 def text(rows: list[dict[str, Any]]) -> str:
     """What `look` has found, in the text format of Prometheus."""
-    found = Exposition()
+    exposition = Exposition()
     for row in rows:
         labels = {"side": row["side"], "name": row["name"]}
-        found.add("fairlead_endpoint_state", "gauge", {**labels, "state": row["state"]}, 1)
+        exposition.add("fairlead_endpoint_state", "gauge", {**labels, "state": row["state"]}, 1)
         for name in GAUGES:
-            found.add(f"fairlead_endpoint_{name}", "gauge", labels, row[name])
+            exposition.add(f"fairlead_endpoint_{name}", "gauge", labels, row[name])
         for name in sorted(row.keys() - {*NOT_COUNTED}):
-            found.add(f"fairlead_endpoint_{name}_total", "counter", labels, row[name])
-    return str(found)
+            exposition.add(f"fairlead_endpoint_{name}_total", "counter", labels, row[name])
+    return str(exposition)
 
 
 class Metrics(MetricsServer):

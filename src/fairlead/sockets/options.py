@@ -129,7 +129,9 @@ def check_context(found: object, *, binds: bool) -> None:
 
 def check_name(found: object) -> None:
     """What an endpoint is called."""
-    if not isinstance(found, str) or any(unicodedata.category(each) == "Cc" for each in found):
+    if not isinstance(found, str) or any(
+        unicodedata.category(character) == "Cc" for character in found
+    ):
         raise refusal("name", found, "text without control characters")
 
 

@@ -283,7 +283,7 @@ class Pipe:
 
     def _taken(self, sent: int, most: int) -> list[object]:
         """Go on after so many bytes; the tokens of the messages that are whole in them."""
-        found = []
+        tokens = []
         self.held -= sent
         for _ in range(most):
             piece, token = self._out[0]
@@ -295,8 +295,8 @@ class Pipe:
             self._out.popleft()
             if token is not self:
                 self.waiting -= 1
-                found.append(token)
-        return found
+                tokens.append(token)
+        return tokens
 
     def _send_some(self, pieces: list[Bytes]) -> int:
         """Give the transport what it takes of these; TLS takes one piece, the same one again."""
@@ -384,7 +384,7 @@ class Pipe:
 
 def _all_of(end: ssl.SSLSocket) -> bytes:
     """What TLS has read already is not waited for again."""
-    found = end.recv(PIECE)
+    data = end.recv(PIECE)
     while end.pending():
-        found += end.recv(end.pending())
-    return found
+        data += end.recv(end.pending())
+    return data

@@ -187,10 +187,10 @@ class Push(Sender):
             self.tell(GAVE_UP, peer, "the socket was closed before they had left", len(unsent))
         super()._left(peer, pipe)
         if not self._closed:
-            for each in unsent:  # no peer has one that has not left this process whole
-                again = _Waiting(each.body, each.message, self._ring.lane(each.message))
-                first = each.first or str(each.decision.sequence)
-                again.before = peer, each._replace(first=first, chosen=each.chosen + 1)
+            for leftover in unsent:  # no peer has one that has not left this process whole
+                again = _Waiting(leftover.body, leftover.message, self._ring.lane(leftover.message))
+                first = leftover.first or str(leftover.decision.sequence)
+                again.before = peer, leftover._replace(first=first, chosen=leftover.chosen + 1)
                 self._waiting.put(again, again=True)
         self._drain()
 

@@ -47,49 +47,49 @@ class Receiver(Socket, Generic[T]):
         `timeout`: seconds, None is for ever. Raises SocketTimeoutError, SocketError.
         """
         check_timeout(timeout)
-        found = self._begin(coroutine=False)
-        if isinstance(found, Waiter):
-            return self._wait(found, timeout, NOTHING_CAME)[1]
-        return found[1]
+        result = self._begin(coroutine=False)
+        if isinstance(result, Waiter):
+            return self._wait(result, timeout, NOTHING_CAME)[1]
+        return result[1]
 
     async def arecv(self, *, timeout: float | None = None) -> T:  # noqa: ASYNC109 - as `recv`
         """The same in a coroutine."""
         check_timeout(timeout)
-        found = self._begin(coroutine=True)
-        if isinstance(found, Waiter):
-            return (await self._await(found, timeout, NOTHING_CAME))[1]
-        return found[1]
+        result = self._begin(coroutine=True)
+        if isinstance(result, Waiter):
+            return (await self._await(result, timeout, NOTHING_CAME))[1]
+        return result[1]
 
     def _begin(self, *, coroutine: bool) -> tuple[Source[T], T] | Waiter[tuple[Source[T], T]]:
-        found: tuple[Source[T], T] | Waiter[tuple[Source[T], T]] | None = None
+        result: tuple[Source[T], T] | Waiter[tuple[Source[T], T]] | None = None
         try:
             with Calm(), self.lock:
-                found = self._take()
-                if found is None:
+                result = self._take()
+                if result is None:
                     self._check_open()
-                    found = Waiter(coroutine=coroutine)
-                    self._waiting.append(found)
-            return found
+                    result = Waiter(coroutine=coroutine)
+                    self._waiting.append(result)
+            return result
         except BaseException:  # a signal's handler has raised: nobody gets what was found
-            if isinstance(found, Waiter):
+            if isinstance(result, Waiter):
                 with Calm(), self.lock:
-                    self._abandon(found)
-            elif found is not None:
+                    self._abandon(result)
+            elif result is not None:
                 with Calm(), self.lock:
-                    self._put_back(*found)
+                    self._put_back(*result)
                     self._give()
             raise
 
     def _take(self) -> tuple[Source[T], T] | None:
-        found = self._sources.take()
-        if found is not None and self._stopped:
+        pair = self._sources.take()
+        if pair is not None and self._stopped:
             if self._tight and self._sources.held <= self._memory // 2:
                 self._tight = False
-                for each in [*self._stopped]:
-                    self._read_again(each)
-            elif (pipe := self._pipe_of.get(found[0])) is not None:
+                for stopped_pipe in [*self._stopped]:
+                    self._read_again(stopped_pipe)
+            elif (pipe := self._pipe_of.get(pair[0])) is not None:
                 self._read_again(pipe)
-        return found
+        return pair
 
     def _put_back(self, source: Source[T], item: T) -> None:
         """Nobody has received it after all."""
@@ -114,7 +114,7 @@ class Receiver(Socket, Generic[T]):
         """What is received for a message; None for nothing."""
 
     def received(self, pipe: Pipe, messages: list[Bytes]) -> None:
-        items = [item for each in messages if (item := self._item(pipe, each)) is not None]
+        items = [item for message in messages if (item := self._item(pipe, message)) is not None]
         pipe.peer.count(RECEIVED, len(items))
         source = self._of[pipe]
         self._sources.put(source, items)
@@ -127,8 +127,8 @@ class Receiver(Socket, Generic[T]):
 
     def _give(self) -> None:
         """Give what is here to those who wait for it."""
-        while self._waiting and (found := self._take()) is not None:
-            self._waiting.popleft().settle(found)
+        while self._waiting and (pair := self._take()) is not None:
+            self._waiting.popleft().settle(pair)
 
     def _reads(self, pipe: Pipe) -> bool:
         """Whether more is to come from a pipe."""
@@ -164,12 +164,12 @@ class Receiver(Socket, Generic[T]):
             self._put_back(*waiter.result())
             self._give()
         else:
-            self._waiting = deque(each for each in self._waiting if each is not waiter)
+            self._waiting = deque(other for other in self._waiting if other is not waiter)
 
     def _forget(self, name: str, peers: list[str]) -> None:
         super()._forget(name, peers)
-        for each in peers:
-            del self._priorities[each]
+        for peer in peers:
+            del self._priorities[peer]
 
     def _abort(self, error: SocketError) -> None:
         while self._waiting:

@@ -136,10 +136,10 @@ class Rep(Receiver[Request]):
         del self._untaken[pipe]
 
     def _take(self) -> tuple[Source[Request], Request] | None:
-        found = super()._take()
-        if found is not None and (untaken := self._untaken.get(found[1].pipe)):
-            untaken.discard(found[1].stack)
-        return found
+        pair = super()._take()
+        if pair is not None and (untaken := self._untaken.get(pair[1].pipe)):
+            untaken.discard(pair[1].stack)
+        return pair
 
     def _put_back(self, source: Source[Request], request: Request) -> None:
         super()._put_back(source, request)

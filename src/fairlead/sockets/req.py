@@ -90,9 +90,9 @@ class Req(Requester):
             self._check_open()
             if message is not NOTHING:
                 self._ring.check(message)
-            found = _Asked(self._key(), body, message, coroutine=coroutine)
-            self.ask(found)
-            return found.waiter
+            pending = _Asked(self._key(), body, message, coroutine=coroutine)
+            self.ask(pending)
+            return pending.waiter
 
     def _key(self) -> bytes:
         """The next id that no request without a reply has."""
@@ -107,6 +107,6 @@ class Req(Requester):
 
     def _abandon(self, waiter: Waiter[Any]) -> None:
         if isinstance(waiter, _Reply) and not waiter.done:
-            found = self.forget(waiter.key)
-            if found is not None:
-                self.impatient(found, "waits no more")
+            pending = self.forget(waiter.key)
+            if pending is not None:
+                self.impatient(pending, "waits no more")

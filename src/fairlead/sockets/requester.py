@@ -113,7 +113,7 @@ class Requester(SuspectingSender):
             attempt = Attempt(found.key, pipe, decision, sent)
             # where there was one, in its place: the oldest stays the first
             found.attempt = self._attempts[pipe][found.key] = attempt
-            found.pipes = {*(each for each in found.pipes if each.open), pipe}
+            found.pipes = {*(other_pipe for other_pipe in found.pipes if other_pipe.open), pipe}
             self._set_timer(attempt.sent)
             self._was_sent(pipe)
             if found.again:
@@ -150,29 +150,29 @@ class Requester(SuspectingSender):
 
     def _send_again(self, attempt: Attempt, why: str) -> None:
         """Let a request wait for another peer, if this was its latest attempt."""
-        found = self._pending.get(attempt.key)
-        if found is not None and found.attempt is attempt:
-            found.again = why
-            found.attempt = None
-            self._waiting.put(found, again=True)
+        pending = self._pending.get(attempt.key)
+        if pending is not None and pending.attempt is attempt:
+            pending.again = why
+            pending.attempt = None
+            self._waiting.put(pending, again=True)
 
     def _lose(self, attempt: Attempt) -> None:
         """A request was lost with its peer: send it again, or not if that was too often."""
-        found = self._pending.get(attempt.key)
-        if found is None or found.attempt is not attempt:
+        pending = self._pending.get(attempt.key)
+        if pending is None or pending.attempt is not attempt:
             return
         source = attempt.pipe.source
         if self._endpoints.get(source.name) is source:  # else it was closed here
-            found.lost += 1
-        if not self._allowed or found.lost < self._allowed:
+            pending.lost += 1
+        if not self._allowed or pending.lost < self._allowed:
             self._send_again(attempt, FAILED_OVER)
             return
         peer = attempt.pipe.peer
         peer.count(LOST)
         self._fail(
-            found,
+            pending,
             peer,
-            f"found no reply in {found.lost} attempts, as each peer went before it replied; the "
+            f"found no reply in {pending.lost} attempts, as each peer went before it replied; the "
             f"last was {peer.name}: {attempt.pipe.trouble}",
         )
 
@@ -225,10 +225,10 @@ class Requester(SuspectingSender):
             return
         del self._attempts[pipe][attempt.key]
         self._ring.completed(now(), attempt.decision)
-        found = self._pending.get(attempt.key)
+        pending = self._pending.get(attempt.key)
         if self.resends:
             self._send_again(attempt, RESENT)
-        elif found is not None and found.attempt is attempt:
+        elif pending is not None and pending.attempt is attempt:
             self.forget(attempt.key)
         self._reconsider(pipe.peer)
 
@@ -239,8 +239,8 @@ class Requester(SuspectingSender):
         watch.heard = time.monotonic()
         if watch.suspect is not None:
             self._return(pipe, watch, watch.suspect)
-        for each in messages:
-            self._reply(pipe, each)
+        for message in messages:
+            self._reply(pipe, message)
         self._reconsider(pipe.peer)
         self._drain()
 
@@ -268,12 +268,12 @@ class Requester(SuspectingSender):
         if attempt is not None:
             watch.replied(watch.heard - attempt.sent)
             self._ring.completed(now(), attempt.decision)
-        found = self._answered(pipe, key)
-        pipe.peer.count(IGNORED if found is None else REPLIED)
-        if found is not None:
+        pending = self._answered(pipe, key)
+        pipe.peer.count(IGNORED if pending is None else REPLIED)
+        if pending is not None:
             watch.copies.discard(key)
-            found.settle(body)
-            self._try_with(found, pipe)
+            pending.settle(body)
+            self._try_with(pending, pipe)
         elif key in watch.copies:
             watch.copies.discard(key)
         else:
@@ -285,12 +285,12 @@ class Requester(SuspectingSender):
             parts = split(error.head, HIGHEST_TTL)
         except WireError:
             return
-        found = self._answered(pipe, parts[0]) if parts is not None else None
-        if parts is not None and found is not None:
+        pending = self._answered(pipe, parts[0]) if parts is not None else None
+        if parts is not None and pending is not None:
             self._attempts[pipe].pop(parts[0], None)
             size = error.size - len(parts[0])
             why = f"found a reply of {size} bytes from {pipe.peer.name}, allowed: at most "
-            self._fail(found, pipe.peer, f"{why}{self._max_size} (max_size)")
+            self._fail(pending, pipe.peer, f"{why}{self._max_size} (max_size)")
 
     def _answered(self, pipe: Pipe, key: bytes) -> Pending | None:
         """The request that this is the reply to, which is settled with it.
@@ -298,17 +298,17 @@ class Requester(SuspectingSender):
         None for one that was never sent to this peer. Where whoever asked sends again, others than
         the latest may have it, too.
         """
-        found = self._pending.get(key)
-        if found is not None and self.resends and pipe not in found.pipes:
+        pending = self._pending.get(key)
+        if pending is not None and self.resends and pipe not in pending.pipes:
             return None
         return self.forget(key)
 
     def forget(self, key: bytes) -> Pending | None:
         """Nobody waits for a reply any more. The lock is held."""
-        found = self._pending.pop(key, None)
-        if found is not None:
-            self._waiting.drop(found)
-        return found
+        pending = self._pending.pop(key, None)
+        if pending is not None:
+            self._waiting.drop(pending)
+        return pending
 
     def _unknown(self, key: bytes, body: Bytes) -> None:
         """This is a reply for which nobody waits."""
@@ -335,21 +335,21 @@ class Requester(SuspectingSender):
     # -------- the rest
 
     def _one(self, peer: Peer) -> EndpointState:
-        found = super()._one(peer)
+        endpoint_state = super()._one(peer)
         if peer.pipe is None:
-            return found
+            return endpoint_state
         held = len(self._attempts[peer.pipe])
-        found = found._replace(held=held)
+        endpoint_state = endpoint_state._replace(held=held)
         suspect = self._watches[peer.pipe].suspect
-        if suspect is not None and found.state != DOWN:
-            state = SUSPENDED if found.state in (UP, BUSY) else found.state
-            more = f"{found.trouble}; " if found.trouble else ""
-            return found._replace(state=state, trouble=f"{more}it hangs: {suspect.why}")
+        if suspect is not None and endpoint_state.state != DOWN:
+            state = SUSPENDED if endpoint_state.state in (UP, BUSY) else endpoint_state.state
+            more = f"{endpoint_state.trouble}; " if endpoint_state.trouble else ""
+            return endpoint_state._replace(state=state, trouble=f"{more}it hangs: {suspect.why}")
         capacity = self._tables[peer.source.name].get(CAPACITY, 0)
-        busy = capacity and held >= capacity and found.state == UP
-        return found._replace(state=BUSY) if busy else found
+        busy = capacity and held >= capacity and endpoint_state.state == UP
+        return endpoint_state._replace(state=BUSY) if busy else endpoint_state
 
     def _abort(self, error: SocketError) -> None:
-        for found in [*self._pending.values()]:
-            self.forget(found.key)
-            found.fail(error)
+        for pending in [*self._pending.values()]:
+            self.forget(pending.key)
+            pending.fail(error)

@@ -156,8 +156,8 @@ class Ring:
         """The priority of a peer, as far as what is said of it lets it be chosen."""
         if self._runtime is None or not self.knows(name) or self.left_out(name)[0]:
             return None
-        found: int = getattr(self._runtime.cluster.objects[Ref(KIND, name)], PRIORITY, 0)
-        return found
+        priority: int = getattr(self._runtime.cluster.objects[Ref(KIND, name)], PRIORITY, 0)
+        return priority
 
     def left_out(self, name: str) -> tuple[str, str]:
         """The step of the policy by which a peer gets nothing new, and why; two "" for none.
@@ -343,8 +343,8 @@ class Ring:
 
 def _absent(table: Mapping[str, Any]) -> dict[str, Any]:
     """Nobody is connected; how fast a peer is, and on how much at once, is seen, not said."""
-    said = {key: value for key, value in table.items() if key != SPEED}
-    return {**said, READERS: min(table.get(CAPACITY) or AT_ONCE, AT_ONCE), PRESENT: False}
+    attributes = {key: value for key, value in table.items() if key != SPEED}
+    return {**attributes, READERS: min(table.get(CAPACITY) or AT_ONCE, AT_ONCE), PRESENT: False}
 
 
 def _knows_capacity(cluster: Cluster) -> bool:

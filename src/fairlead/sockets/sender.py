@@ -176,19 +176,19 @@ class Sender(Socket):
     def _set_draining(self, name: str, *, on: bool) -> None:
         with Calm(), self.lock:
             self._check_open()
-            found = [each for each in self._peers.values() if name in (each.name, each.source.name)]
-            if not found:
+            peers = [peer for peer in self._peers.values() if name in (peer.name, peer.source.name)]
+            if not peers:
                 allowed = listed([*self._peers]) if self._peers else "none, as there is none"
                 raise SocketError(f"endpoint: found {repr_of(name)}, allowed: {allowed}")
             self._ring.let_in()
-            was = {each.name for each in found if self._ring.left_out(each.name)[0] == DRAINING}
+            was = {peer.name for peer in peers if self._ring.left_out(peer.name)[0] == DRAINING}
             changes = [
-                Change(peer.name, DRAINING, on, where=f"endpoint {peer.name!r}") for peer in found
+                Change(peer.name, DRAINING, on, where=f"endpoint {peer.name!r}") for peer in peers
             ]
             self._ring.change(now(), *changes)
             if name in self._tables:
                 self._tables[name] = {**self._tables[name], DRAINING: on}
-            for peer in found:
+            for peer in peers:
                 if (peer.name in was) != on:
                     self._note_draining(peer, on=on)
                     self._weigh(peer, "it is draining" if on else "it has resumed")
@@ -217,7 +217,9 @@ class Sender(Socket):
         if before == best or self._closed or (before is None and not self._failed_over):
             return
         self._failed_over = best is None or (before is not None and best > before)
-        words = ["nobody" if each is None else f"priority {each}" for each in (before, best)]
+        words = [
+            "nobody" if priority is None else f"priority {priority}" for priority in (before, best)
+        ]
         kind = FAILOVER if self._failed_over else FAILBACK
         self.tell(kind, peer, f"from {words[0]} to {words[1]}: {why}")
 
@@ -265,11 +267,11 @@ class Sender(Socket):
     def _add(self, tables: list[dict[str, Any]]) -> None:
         new = []
         for table in tables:
-            name, said = table[NAME], attributes_of(table)
+            name, attributes = table[NAME], attributes_of(table)
             before = self._ring.said_before(name)
-            if before is not None and attributes_of(before) != said:
+            if before is not None and attributes_of(before) != attributes:
                 raise SocketError(
-                    f"endpoint {name!r}: found {said}, allowed: as it was before it was "
+                    f"endpoint {name!r}: found {attributes}, allowed: as it was before it was "
                     f"disconnected, {attributes_of(before)}, as a journal has both; or another name"
                 )
             if not self._ring.knows(name):
@@ -313,13 +315,13 @@ class Sender(Socket):
             self.tell(DRAINED, peer, "it has left")
 
     def _one(self, peer: Peer) -> EndpointState:
-        found = super()._one(peer)
+        endpoint_state = super()._one(peer)
         if not self._ring.knows(peer.name):
-            return found._replace(state=DOWN, trouble="not let in yet")
+            return endpoint_state._replace(state=DOWN, trouble="not let in yet")
         step, why = self._ring.left_out(peer.name)
         if step == DRAINING and not self._has_some(peer):
             step = DRAINED
-        return found._replace(state=step, trouble=why) if step else found
+        return endpoint_state._replace(state=step, trouble=why) if step else endpoint_state
 
     def _drain(self) -> None:
         """Somebody may be ready: send what waits."""

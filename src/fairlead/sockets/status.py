@@ -92,19 +92,19 @@ class Status(Closing):
 def look(device: Device) -> list[dict[str, Any]]:
     """Each endpoint and connected peer of both sides, with its counters."""
     return [
-        {"side": name, **each._asdict(), **_counters(side, each.name)}
+        {"side": name, **endpoint._asdict(), **_counters(side, endpoint.name)}
         for side, name in ((device.front, "front"), (device.back, "back"))
-        for each in side.endpoints()
+        for endpoint in side.endpoints()
     ]
 
 
 def _counters(side: Socket, name: str) -> Counter[str]:
     """Of one peer; or, where nobody is connected to an endpoint, of all who were."""
-    found: Counter[str] = Counter()
+    total: Counter[str] = Counter()
     for peer, counters in side.counters().items():
         if name in (peer, peer.rpartition(PEER)[0]):
-            found.update(counters)
-    return found
+            total.update(counters)
+    return total
 
 
 def asked(file: Path, command: dict[str, str] | None = None) -> list[dict[str, Any]]:
@@ -116,12 +116,12 @@ def asked(file: Path, command: dict[str, str] | None = None) -> list[dict[str, A
     with Req() as req:
         req.connect(address_for(file))
         try:
-            found: Any = json.loads(req.request(body, timeout=SECONDS))
+            answer: Any = json.loads(req.request(body, timeout=SECONDS))
         except SocketTimeoutError:
             raise SocketError(_silent(file, req.endpoints()[0].trouble)) from None
-        if isinstance(found, dict):
-            raise SocketError(f"{file}: {found[ERROR]}")
-        rows: list[dict[str, Any]] = found
+        if isinstance(answer, dict):
+            raise SocketError(f"{file}: {answer[ERROR]}")
+        rows: list[dict[str, Any]] = answer
         return rows
 
 

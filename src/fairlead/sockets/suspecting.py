@@ -75,10 +75,10 @@ class SuspectingSender(Sender):
         if pipe is None or watch is None or watch.suspect is not None:
             return
         attempts = self._attempts[pipe].values()
-        asked = next((each.sent for each in attempts if each.sent > watch.heard), None)
+        moment = next((attempt.sent for attempt in attempts if attempt.sent > watch.heard), None)
         time_now = time.monotonic()
-        if asked is not None and watch.hangs(asked, time_now):
-            self._suspend(pipe, f"no reply in {time_now - asked:.3g} s, and somebody {what}")
+        if moment is not None and watch.hangs(moment, time_now):
+            self._suspend(pipe, f"no reply in {time_now - moment:.3g} s, and somebody {what}")
             self._drain()
 
     def _suspend(self, pipe: Pipe, why: str) -> None:
@@ -89,11 +89,11 @@ class SuspectingSender(Sender):
         pipe.peer.count(SUSPENDED)
         asked_elsewhere = self._waiting.count
         for attempt in [*self._attempts[pipe].values()]:
-            found = self._pending.get(attempt.key)
-            if found is None or found.attempt is not attempt:
+            pending = self._pending.get(attempt.key)
+            if pending is None or pending.attempt is not attempt:
                 continue
-            if not self._allowed or found.lost + 1 < self._allowed:
-                found.lost += 1
+            if not self._allowed or pending.lost + 1 < self._allowed:
+                pending.lost += 1
                 self._send_again(attempt, FAILED_OVER)
         self.tell(HANGS, pipe.peer, why, self._waiting.count - asked_elsewhere)
         self._weigh(pipe.peer, f"it hangs: {why}")
@@ -150,10 +150,10 @@ class SuspectingSender(Sender):
         self._due.discard(pipe)
         for key, attempt in self._attempts[pipe].items():
             again = self._attempts[pipe][key] = attempt._replace(sent=watch.heard)
-            found = self._pending.get(key)
-            if found is not None and found.attempt in (None, attempt):
-                self._waiting.drop(found)
-                found.attempt = again
+            pending = self._pending.get(key)
+            if pending is not None and pending.attempt in (None, attempt):
+                self._waiting.drop(pending)
+                pending.attempt = again
             self._set_timer(watch.heard)
         self._ring.joined(now(), pipe.peer.name)
         pipe.peer.busy = False

@@ -35,10 +35,10 @@ class Suspect:
 
     def pause(self, now: float, first: float) -> float:
         """Seconds until it is tried next: twice as many each time, and never the same as others."""
-        found = first * min(1 << self.trials, LONGEST) * random.uniform(0.8, 1)  # noqa: S311
+        seconds = first * min(1 << self.trials, LONGEST) * random.uniform(0.8, 1)  # noqa: S311
         self.trials += 1
-        self.at = now + found
-        return found
+        self.at = now + seconds
+        return seconds
 
 
 class Watch:

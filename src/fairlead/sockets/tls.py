@@ -17,24 +17,24 @@ def identity(
     `key`: its private key without a password, if it is not in the same file; `clients`: only who
     shows a certificate that one of these has signed may connect. Raises SocketError.
     """
-    found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    show(found, certificate, key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    show(context, certificate, key)
     if clients is not None:
         _check(clients)
         try:
-            found.load_verify_locations(clients)
+            context.load_verify_locations(clients)
         except ssl.SSLError:
             raise _no_authority(clients) from None
-        found.verify_mode = ssl.CERT_REQUIRED
-    return found
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
 
 
 def show(
     context: ssl.SSLContext, certificate: str | Path, key: str | Path | None = None
 ) -> ssl.SSLContext:
     """Let a context show a certificate, from its next connection on. Raises SocketError."""
-    for each in (certificate, *([] if key is None else [key])):
-        _check(each)
+    for file in (certificate, *([] if key is None else [key])):
+        _check(file)
     try:
         context.load_cert_chain(certificate, key, password="")  # else it asks at the terminal
     except ssl.SSLError as error:
@@ -62,10 +62,10 @@ def authority(
     """
     _check(certificates)
     try:
-        found = ssl.create_default_context(cafile=certificates)
+        context = ssl.create_default_context(cafile=certificates)
     except ssl.SSLError:
         raise _no_authority(certificates) from None
-    return found if certificate is None else show(found, certificate, key)
+    return context if certificate is None else show(context, certificate, key)
 
 
 def _no_authority(file: str | Path) -> SocketError:

@@ -178,11 +178,11 @@ class Decoder:
 
     def came(self, size: int) -> list[Bytes]:
         """So many bytes are in the room of `rest`; the messages that are complete with them."""
-        found = self.rest.came(size) if self.rest is not None else None
-        if found is None:
+        message = self.rest.came(size) if self.rest is not None else None
+        if message is None:
             return []
         self.rest, self._needed = None, self._header
-        return [found]
+        return [message]
 
     def end(self) -> None:
         """The peer has closed. Raises WireError if that was inside a message or a greeting."""
@@ -190,10 +190,10 @@ class Decoder:
             raise self._error
         if self._kept or self.rest is not None or not self.greeted:
             what = "a message" if self.greeted else "a greeting"
-            kept = len(self._kept)
-            found = kept if self.rest is None else self._header + self.rest.filled
+            length = len(self._kept)
+            count = length if self.rest is None else self._header + self.rest.filled
             raise WireError(
-                f"found the end after {found} bytes of {what}, allowed: after {self._needed}"
+                f"found the end after {count} bytes of {what}, allowed: after {self._needed}"
             )
 
     def _greet(self, piece: bytes) -> int:
@@ -216,7 +216,7 @@ class Decoder:
         return GREETING.size
 
     def _messages(self, piece: bytes, place: int) -> list[Bytes]:
-        found: list[Bytes] = []
+        messages: list[Bytes] = []
         end, before = len(piece), self._header
         while end - place >= before:
             size = self._size(piece, place)
@@ -231,15 +231,15 @@ class Decoder:
                 self._needed = before + size
                 if size > LONG:
                     self.rest = Rest(size, piece[start:], self._memories)
-                    return found
+                    return messages
                 break
             place = start + size
-            found.append(piece[start:place])
+            messages.append(piece[start:place])
         else:
             self._needed = before
         if place < end:
             self._kept += piece[place:]
-        return found
+        return messages
 
     def _size(self, piece: bytes, place: int) -> int:
         if self._ipc:
