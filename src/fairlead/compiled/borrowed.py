@@ -57,8 +57,8 @@ def _lent(_: Any, state: Any) -> Any:  # noqa: ANN401
 
     def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:  # noqa: ANN401
         every = [
-            _bare(context, builder, each, builder.extract_value(values[0], place))
-            for place, each in enumerate(state)
+            _bare(context, builder, kind, builder.extract_value(values[0], place))
+            for place, kind in enumerate(state)
         ]
         return build.alloca_once_value(builder, context.make_tuple(builder, state, every))
 
@@ -75,19 +75,19 @@ def _state_of(_: Any, lent: Any) -> Any:  # noqa: ANN401
 
 def _views_of(_: Any, lent: Any) -> Any:  # noqa: ANN401
     state = lent.dtype
-    found = kinds.NamedUniTuple(VIEW, len(state), state.instance_class)
+    views = kinds.NamedUniTuple(VIEW, len(state), state.instance_class)
 
     def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:  # noqa: ANN401
         every = []
-        for place, each in enumerate(state):
+        for place, kind in enumerate(state):
             field = builder.load(build.gep_inbounds(builder, values[0], 0, place))
-            array = context.make_array(each)(context, builder, field)
+            array = context.make_array(kind)(context, builder, field)
             view = build.create_struct_proxy(VIEW)(context, builder)
             view.cells, view.size = array.data, array.nitems
             every.append(view._getvalue())  # noqa: SLF001 - as in Numba's own
-        return context.make_tuple(builder, found, every)
+        return context.make_tuple(builder, views, every)
 
-    return found(lent), generate
+    return views(lent), generate
 
 
 def _bare(context: Any, builder: Any, kind: Any, value: Any) -> Any:  # noqa: ANN401

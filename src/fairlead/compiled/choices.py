@@ -43,16 +43,16 @@ def _run_one(rule: ScheduledRule, heap: Sequence[int], n: int) -> Int64s:
         out = [0] * n
         rule.module.run_one(rule.state, list(heap), out)
         return np.array(out, np.int64)
-    found = np.empty(n, np.int64)
+    members = np.empty(n, np.int64)
     state = as_arrays(rule.state)
-    kernels(rule.module).run_one(state, np.array(heap, np.int64), found)
+    kernels(rule.module).run_one(state, np.array(heap, np.int64), members)
     rule.adopt(state)
-    return found
+    return members
 
 
 def flat(sets: Sequence[Sequence[int]]) -> tuple[Int64s, Int64s]:
     """Sets of members as one array, and where each set starts (and the last one ends)."""
     starts = np.zeros(len(sets) + 1, np.int64)
-    np.cumsum([len(each) for each in sets], out=starts[1:])
-    every = [member for each in sets for member in each]
+    np.cumsum([len(members) for members in sets], out=starts[1:])
+    every = [member for members in sets for member in members]
     return starts, np.array(every, np.int64)

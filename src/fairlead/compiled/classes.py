@@ -30,19 +30,24 @@ def classified(
     every = dict.fromkeys(("cluster", *plan.reads, "type"))
     names = [name for name in every if name in messages.column_names]
     code = np.zeros(len(messages), np.int64)
-    given: list[dict[str, str]] = [{}]
+    combinations: list[dict[str, str]] = [{}]
     for name in names:
         indices, words = coded(messages, name)
         if name == "type" and name not in plan.reads:
             words, indices = _only_control(words, indices)
         distinct, code = compressed(code * len(words) + indices)
-        given = [{**given[c // len(words)], name: words[c % len(words)]} for c in distinct.tolist()]
-    known = {each: code for code, each in enumerate(first)}
+        combinations = [
+            {**combinations[c // len(words)], name: words[c % len(words)]}
+            for c in distinct.tolist()
+        ]
+    known = {message_class: code for code, message_class in enumerate(first)}
     recoded = []
-    for each in given:
-        control = each.get("type") == SET_PRIORITY
-        found = plan.message_class(each.get("cluster", ""), each, control=control)
-        recoded.append(known.setdefault(found, len(known)))
+    for combination in combinations:
+        control = combination.get("type") == SET_PRIORITY
+        message_class = plan.message_class(
+            combination.get("cluster", ""), combination, control=control
+        )
+        recoded.append(known.setdefault(message_class, len(known)))
     return plan.classified(known), np.array(recoded, np.int32)[code]
 
 
@@ -75,11 +80,11 @@ def homes(plan: ClassifiedPlan) -> list[int]:
 
 def numbered_homes(plan: ClassifiedPlan) -> dict[tuple[str, ...], int]:
     """By what binds messages to each other, a cluster and attributes in it: its number."""
-    found: dict[tuple[str, ...], int] = {}
+    numbers: dict[tuple[str, ...], int] = {}
     for home in map(_home(plan), plan.classes):
         if home is not None:
-            found.setdefault(home, len(found))
-    return found
+            numbers.setdefault(home, len(numbers))
+    return numbers
 
 
 def _home(plan: ClassifiedPlan) -> Callable[[MessageClass], tuple[str, ...] | None]:
@@ -98,36 +103,36 @@ def bindings(messages: pa.Table, plan: ClassifiedPlan, codes: Int32s) -> Binding
     if not plan.binds or not len(messages):
         return None
     home = np.array(homes(plan), np.int64)[codes]
-    said = np.full(len(messages), NOT_SAID, np.int8)
+    bind_codes = np.full(len(messages), NOT_SAID, np.int8)
     if "bind" in plan.relevant_attributes:
         bind, words = coded(messages, "bind")
-        said = np.array([Bindings.code(word) for word in words], np.int8)[bind]
+        bind_codes = np.array([Bindings.code(word) for word in words], np.int8)[bind]
     keys: list[Int64s] = []
     for name in ("producer", "group"):
         indices, words = coded(messages, name)
         _, key = compressed(np.maximum(home, 0) * len(words) + indices)
-        key += sum(int(each.max()) + 1 for each in keys)
+        key += sum(int(earlier_key.max()) + 1 for earlier_key in keys)
         named = np.array([name == "producer" or bool(word) for word in words], np.bool_)
         keys.append(np.where((home != NO_KEY) & named[indices], key, NO_KEY))
-    size = max(int(each.max()) for each in keys) + 1
+    size = max(int(key.max()) for key in keys) + 1
     free = np.ones(len(messages), np.bool_)
-    return Bindings(said, keys[0], keys[1], np.full(size, NONE, np.int64), free)
+    return Bindings(bind_codes, keys[0], keys[1], np.full(size, NONE, np.int64), free)
 
 
 def keyed_by(name: str, plan: ClassifiedPlan, codes: Int32s) -> Bools:
     """By the row: whether its cluster chooses by the attribute of this name."""
-    asked = [plan.keyed.get(each.cluster) == name for each in plan.classes]
-    return np.array(asked, np.bool_)[codes]
+    flags = [plan.keyed.get(message_class.cluster) == name for message_class in plan.classes]
+    return np.array(flags, np.bool_)[codes]
 
 
 def keys(messages: pa.Table, plan: ClassifiedPlan, codes: Int32s) -> Int64s | None:
     """The number of each row's key, where its cluster chooses by one."""
     if not plan.keyed:
         return None
-    found = np.full(len(messages), WITHOUT, np.int64)
+    key_numbers = np.full(len(messages), WITHOUT, np.int64)
     for name in dict.fromkeys(plan.keyed.values()):
         indices, words = coded(messages, name)
         numbers = np.array([number_of(word, 0) if word else WITHOUT for word in words], np.int64)
         mine = keyed_by(name, plan, codes)
-        found[mine] = numbers[indices[mine]]
-    return found
+        key_numbers[mine] = numbers[indices[mine]]
+    return key_numbers

@@ -90,14 +90,14 @@ def _check_names(names: Sequence[str]) -> None:
 
 def _check_types(messages: pa.Table) -> None:
     """Refuse columns whose rows Arrow cannot put into order, and ids of floating point."""
-    for each in messages.schema:
-        if each.type in VIEWS:
+    for field in messages.schema:
+        if field.type in VIEWS:
             continue
         try:
-            pa.nulls(0, each.type).take(pa.array([], pa.int64()))
+            pa.nulls(0, field.type).take(pa.array([], pa.int64()))
         except pa.ArrowNotImplementedError:
             raise MessageError(
-                f"messages: {each.name}: found {each.type}, whose rows Arrow cannot put into "
+                f"messages: {field.name}: found {field.type}, whose rows Arrow cannot put into "
                 "order, allowed: any other type"
             ) from None
     kind = messages.schema.field("id").type
@@ -108,9 +108,9 @@ def _check_types(messages: pa.Table) -> None:
 def _without_views(messages: pa.Table) -> pa.Table:
     """The same table; Arrow cannot take rows of views of texts."""
     schema = messages.schema
-    for place, each in enumerate(schema):
-        if each.type in VIEWS:
-            schema = schema.set(place, each.with_type(VIEWS[each.type]))
+    for place, field in enumerate(schema):
+        if field.type in VIEWS:
+            schema = schema.set(place, field.with_type(VIEWS[field.type]))
     return messages if schema is messages.schema else messages.cast(schema)
 
 
@@ -178,7 +178,7 @@ def whole_numbers(messages: pa.Table, name: str) -> pa.ChunkedArray:
     kind = messages.schema.field(name).type
     if _is_text(kind):
         codes, words = coded(messages, name)
-        whole = pa.array([_whole(name, each) for each in words], pa.int64())
+        whole = pa.array([_whole(name, word) for word in words], pa.int64())
         return pa.chunked_array([whole.take(pa.array(codes))])
     if not any(known(_plain(kind)) for known in NUMBERS):
         raise MessageError(f"messages: {name}: found {kind}, allowed: integers")
@@ -192,8 +192,8 @@ def _whole(name: str, word: str) -> int | None:
     """
     if not word:
         return None
-    found = None if name == "position" and not WHOLE.fullmatch(word) else number(word, MAX_WHOLE)
-    whole = None if found is None else found.quantize(NANO, ROUND_HALF_UP, EXACT)
+    value = None if name == "position" and not WHOLE.fullmatch(word) else number(word, MAX_WHOLE)
+    whole = None if value is None else value.quantize(NANO, ROUND_HALF_UP, EXACT)
     if whole is None or whole != int(whole):
         raise MessageError(f"messages: {name}: found {shown(word)}, allowed: an integer")
     return int(whole)
@@ -211,8 +211,8 @@ def times_of(messages: pa.Table) -> Int64s:
         return _read(messages, "time", micros_of)
     if kind is not None:
         _check_dates(column)
-        found = column.cast(kind, safe=False).cast(pa.int64())
-        return np.asarray(found.to_numpy(), np.int64)
+        moments = column.cast(kind, safe=False).cast(pa.int64())
+        return np.asarray(moments.to_numpy(), np.int64)
     return micros(messages, "time")
 
 
@@ -257,16 +257,16 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 def _read(messages: pa.Table, name: str, read: Callable[[str], int | None]) -> Int64s:
     """Texts that are times or numbers, as the changes are read and as Spark reads them."""
     codes, words = coded(messages, name)
-    found = [read(word) for word in words]
-    if None in found:
-        word = words[found.index(None)]
+    values = [read(word) for word in words]
+    if None in values:
+        word = words[values.index(None)]
         raise MessageError(f"messages: {name}: found {shown(word)}, allowed: {ALLOWED[name]}")
-    return np.array(found, np.int64)[codes]
+    return np.array(values, np.int64)[codes]
 
 
 def _seconds(word: str) -> int | None:
-    found = number(word)
-    return None if found is None else in_micros(found)
+    value = number(word)
+    return None if value is None else in_micros(value)
 
 
 def micros(messages: pa.Table, name: str) -> Int64s:
@@ -289,11 +289,11 @@ def micros(messages: pa.Table, name: str) -> Int64s:
     _check_range(name, seconds)
     about = seconds * MICROS
     whole = np.rint(about)
-    found: Int64s = whole.astype(np.int64)
+    values: Int64s = whole.astype(np.int64)
     sure = (np.abs(seconds) < FINE) & (np.abs(about - whole) <= NEAR)
     for row in np.flatnonzero(~sure):
-        found[row] = exact_micros(float(seconds[row]))
-    return found
+        values[row] = exact_micros(float(seconds[row]))
+    return values
 
 
 def _check_dates(column: pa.ChunkedArray) -> None:
@@ -301,10 +301,10 @@ def _check_dates(column: pa.ChunkedArray) -> None:
     seconds = DAY if pa.types.is_date32(column.type) else 1
     many = 1 if pa.types.is_date32(column.type) else PER_SECOND[getattr(column.type, "unit", "ms")]
     counted = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
-    for found in pc.min_max(counted).values() if len(column) else ():
-        if abs(found.as_py()) * seconds // many > LATEST:
+    for extreme in pc.min_max(counted).values() if len(column) else ():
+        if abs(extreme.as_py()) * seconds // many > LATEST:
             raise MessageError(
-                f"messages: time: found {column.type} {found}, "
+                f"messages: time: found {column.type} {extreme}, "
                 f"allowed: at most {LATEST} seconds from 1970"
             )
 
@@ -346,16 +346,16 @@ def services_of(messages: pa.Table, served: Served) -> Int64s | None:
     some = pc.any(nothing).as_py()
     if some and pc.any(pc.and_(nothing, _are(messages, served))).as_py():
         raise MessageError(f"messages: service_time: found nothing in a row, allowed: {SECONDS}")
-    found = micros(messages.filter(pc.invert(nothing)) if some else messages, "service_time")
-    if len(found) and not 0 <= found.min() <= found.max() <= LONGEST_SERVICE * MICROS:
+    services = micros(messages.filter(pc.invert(nothing)) if some else messages, "service_time")
+    if len(services) and not 0 <= services.min() <= services.max() <= LONGEST_SERVICE * MICROS:
         raise MessageError(
-            f"messages: service_time: found {found.min() / MICROS} to {found.max() / MICROS}, "
-            f"allowed: 0 to {LONGEST_SERVICE} seconds"
+            f"messages: service_time: found {services.min() / MICROS} to "
+            f"{services.max() / MICROS}, allowed: 0 to {LONGEST_SERVICE} seconds"
         )
     if served.nobody or not some:
-        return None if served.nobody else found
+        return None if served.nobody else services
     every = np.zeros(len(messages), np.int64)
-    every[~np.asarray(nothing)] = found
+    every[~np.asarray(nothing)] = services
     return every
 
 

@@ -203,5 +203,5 @@ def _keep(rule: Rule, due: Any, block: Block) -> None:  # noqa: ANN401
 def _check(rule: Rule, table: DecisionTable, block: Block, made: int, wrong: int) -> None:
     if made < len(block.classes):
         c = int(block.classes[made])
-        own = table.among[int(table.start[c]) : int(table.stop[c])]
-        raise nonsense(rule.name, wrong, own.tolist())
+        members = table.among[int(table.start[c]) : int(table.stop[c])]
+        raise nonsense(rule.name, wrong, members.tolist())

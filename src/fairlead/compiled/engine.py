@@ -31,13 +31,13 @@ def engine(kernel: ModuleType, rule: Rule) -> SimpleNamespace:
 
 @cache
 def _compiled(kernel: ModuleType, module: ModuleType, kind: type[Rule]) -> SimpleNamespace:
-    found = SimpleNamespace(**_base(kernel))
+    namespace = SimpleNamespace(**_base(kernel))
     make: Callable[..., Any] = numba.njit
     if not kind.foreign:
         make = compiled
-        found.state_of = borrowed.views_of  # a stranger's source may ask more of an array
-    _bind(kernel, vars(found), _asked(module, vars(kernels(module))), kind, make)
-    return found
+        namespace.state_of = borrowed.views_of  # a stranger's source may ask more of an array
+    _bind(kernel, vars(namespace), _asked(module, vars(kernels(module))), kind, make)
+    return namespace
 
 
 @cache
@@ -66,20 +66,20 @@ def _plain_base(kernel: ModuleType) -> dict[str, Any]:
 
 def plain(kernel: ModuleType, rule: Rule) -> SimpleNamespace:
     """The same as they stand, over lists where the rule has them."""
-    found = SimpleNamespace(**_plain_base(kernel))
+    namespace = SimpleNamespace(**_plain_base(kernel))
     for name in LENDING:
-        setattr(found, name, lambda lent: lent)
-    own = _asked(rule.module, vars(rule.module))
-    _bind(kernel, vars(found), own, type(rule), lambda function: function)
-    return found
+        setattr(namespace, name, lambda lent: lent)
+    functions = _asked(rule.module, vars(rule.module))
+    _bind(kernel, vars(namespace), functions, type(rule), lambda function: function)
+    return namespace
 
 
 def _asked(module: ModuleType, functions: Mapping[str, Any]) -> dict[str, Any]:
     """The rule's own functions, by the names that the kernel has for them."""
-    own: OwnChoice | None = vars(module).get("OWN")
-    if own is None:
+    choice: OwnChoice | None = vars(module).get("OWN")
+    if choice is None:
         return {name: value for name, value in functions.items() if name in ASKED}
-    named = {"choose": own.choose, "served": own.served, "completed": own.completed}
+    named = {"choose": choice.choose, "served": choice.served, "completed": choice.completed}
     return {name: functions[f.__name__] for name, f in named.items() if f is not None}
 
 

@@ -27,13 +27,13 @@ def table_of(messages: object) -> pa.Table:
             f"messages: found a {kind}, allowed: {ALLOWED}; fairlead.dispatch takes one of Spark"
         )
     try:
-        found = _made(messages, kind)
+        table = _made(messages, kind)
     except (pa.ArrowException, TypeError, ValueError) as error:
         line = str(error).splitlines()[0]
         raise MessageError(f"messages: found a {kind} that is no table: {line}") from None
-    if found is None:
+    if table is None:
         raise MessageError(f"messages: found a {kind}, allowed: {ALLOWED}")
-    return found
+    return table
 
 
 def _made(messages: Any, kind: str) -> pa.Table | None:  # noqa: ANN401 - anything that was given

@@ -46,10 +46,10 @@ def _mixed(x: Any) -> Any:  # noqa: ANN401 - as compiled: uint64
 
 def _word(data: Bytes, at: int, n: int) -> np.uint64:
     """N bytes as a number, the first one lowest."""
-    found = np.uint64(0)
+    number = np.uint64(0)
     for k in range(n):
-        found |= np.uint64(data[at + k]) << np.uint64(8 * k)
-    return found
+        number |= np.uint64(data[at + k]) << np.uint64(8 * k)
+    return number
 
 
 def _of_bytes(data: Bytes, start: int, stop: int, seed: Any) -> Any:  # noqa: ANN401 - uint64
@@ -62,25 +62,25 @@ def _of_bytes(data: Bytes, start: int, stop: int, seed: Any) -> Any:  # noqa: AN
             v3 = rotated(v3 + word(data, at + 16, 8) * P2, 31) * P1
             v4 = rotated(v4 + word(data, at + 24, 8) * P2, 31) * P1
             at += 32
-        found = rotated(v1, 1) + rotated(v2, 7) + rotated(v3, 12) + rotated(v4, 18)
+        state = rotated(v1, 1) + rotated(v2, 7) + rotated(v3, 12) + rotated(v4, 18)
         for v in (v1, v2, v3, v4):
-            found = (found ^ (rotated(v * P2, 31) * P1)) * P1 + P4
+            state = (state ^ (rotated(v * P2, 31) * P1)) * P1 + P4
     else:
-        found = seed + P5
-    found += np.uint64(stop - start)
+        state = seed + P5
+    state += np.uint64(stop - start)
     while at <= stop - 8:
-        found ^= rotated(word(data, at, 8) * P2, 31) * P1
-        found = rotated(found, 27) * P1 + P4
+        state ^= rotated(word(data, at, 8) * P2, 31) * P1
+        state = rotated(state, 27) * P1 + P4
         at += 8
     if at <= stop - 4:
-        found ^= word(data, at, 4) * P1
-        found = rotated(found, 23) * P2 + P3
+        state ^= word(data, at, 4) * P1
+        state = rotated(state, 23) * P2 + P3
         at += 4
     while at < stop:
-        found ^= np.uint64(data[at]) * P5
-        found = rotated(found, 11) * P1
+        state ^= np.uint64(data[at]) * P5
+        state = rotated(state, 11) * P1
         at += 1
-    return mixed(found)
+    return mixed(state)
 
 
 def _hash_texts(data: Bytes, starts: Starts, valid: Flags, out: Hashes) -> None:
@@ -108,13 +108,13 @@ def with_texts(hashes: Hashes, texts: pa.ChunkedArray | pa.Array) -> Hashes:
     if pa.types.is_dictionary(texts.type):
         texts = texts.dictionary_decode()
     texts = texts.cast(pa.large_string())
-    found = hashes.copy()
+    new_hashes = hashes.copy()
     if len(texts):
         _, offsets, data = texts.buffers()
         starts = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
         bytes_ = np.frombuffer(data if data is not None and data.size else b"\0", np.uint8)
-        hash_texts(bytes_, starts, np.asarray(texts.is_valid()), found)
-    return found
+        hash_texts(bytes_, starts, np.asarray(texts.is_valid()), new_hashes)
+    return new_hashes
 
 
 def with_column(hashes: Hashes, column: pa.ChunkedArray | pa.Array) -> Hashes:
@@ -135,19 +135,19 @@ def with_column(hashes: Hashes, column: pa.ChunkedArray | pa.Array) -> Hashes:
 def with_longs(hashes: Hashes, numbers: Int64s, valid: Flags | None = None) -> Hashes:
     """... of a column of 64 bits more, such as bigint, or microseconds of a timestamp."""
     words = numbers.view(np.uint64)
-    found = hashes + P5 + LENGTH_8
-    found ^= _turned(words * P2, 31) * P1
-    found = _turned(found, 27) * P1 + P4
-    return _where(valid, _mixed_all(found), hashes)
+    state = hashes + P5 + LENGTH_8
+    state ^= _turned(words * P2, 31) * P1
+    state = _turned(state, 27) * P1 + P4
+    return _where(valid, _mixed_all(state), hashes)
 
 
 def with_ints(hashes: Hashes, numbers: Int64s, valid: Flags | None = None) -> Hashes:
     """... of a column of 32 bits more."""
     words = numbers.view(np.uint64) & LOW_32
-    found = hashes + P5 + LENGTH_4
-    found ^= words * P1
-    found = _turned(found, 23) * P2 + P3
-    return _where(valid, _mixed_all(found), hashes)
+    state = hashes + P5 + LENGTH_4
+    state ^= words * P1
+    state = _turned(state, 23) * P2 + P3
+    return _where(valid, _mixed_all(state), hashes)
 
 
 def with_doubles(

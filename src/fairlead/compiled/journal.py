@@ -67,7 +67,9 @@ def rows_of(
     label = codes[message]
     added = {
         "position": pa.array(message),
-        CLUSTER: dictionary_column([each.cluster for each in plan.classes], pa.array(label)),
+        CLUSTER: dictionary_column(
+            [message_class.cluster for message_class in plan.classes], pa.array(label)
+        ),
         "version": pa.array(versions(plan, label, times)),
         "stream": dictionary_column(streams(plan), pa.array(label)),
     }
@@ -82,17 +84,20 @@ def rows_of(
 def streams(plan: ClassifiedPlan) -> list[str]:
     """The name of each class's stream."""
     parts = [
-        (each.cluster,) if stream == NO_STREAM else plan.streams[stream]
-        for each, stream in zip(plan.classes, plan.stream_of, strict=True)
+        (message_class.cluster,) if stream == NO_STREAM else plan.streams[stream]
+        for message_class, stream in zip(plan.classes, plan.stream_of, strict=True)
     ]
-    return ["/".join(part for part in each if part) for each in parts]
+    return ["/".join(part for part in words if part) for words in parts]
 
 
 def versions(plan: ClassifiedPlan, codes: Int32s, times: Int64s) -> Int64s:
     """How many steps of changes the cluster of each class had seen at each time."""
-    found = np.zeros(len(codes), np.int64)
+    counts = np.zeros(len(codes), np.int64)
     for name, steps in plan.steps.items():
-        own = [each.cluster == name and not each.control for each in plan.classes]
-        rows = np.flatnonzero(np.array(own, np.bool_)[codes])
-        found[rows] = np.searchsorted([time for time, _ in steps], times[rows], "right")
-    return found
+        flags = [
+            message_class.cluster == name and not message_class.control
+            for message_class in plan.classes
+        ]
+        rows = np.flatnonzero(np.array(flags, np.bool_)[codes])
+        counts[rows] = np.searchsorted([time for time, _ in steps], times[rows], "right")
+    return counts

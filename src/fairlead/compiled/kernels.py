@@ -31,22 +31,22 @@ def kernels(module: ModuleType) -> SimpleNamespace:
     names |= vars(module)
     of_a_user: OwnChoice | None = names.get("OWN")
     state = () if of_a_user is None else (of_a_user.start,)
-    found = {}
+    functions = {}
     for function in module.COMPILED:
-        own = bound(function, names)
-        own.__module__ = module.__name__
-        names[function.__name__] = found[function.__name__] = compiled(
-            own, *module.COMPILED, *state
+        copy = bound(function, names)
+        copy.__module__ = module.__name__
+        names[function.__name__] = functions[function.__name__] = compiled(
+            copy, *module.COMPILED, *state
         )
-    return SimpleNamespace(**found)
+    return SimpleNamespace(**functions)
 
 
 def bound(function: Callable[..., Any], names: dict[str, Any]) -> FunctionType:
     """The function with these names around it."""
-    found = FunctionType(function.__code__, names, function.__name__)
-    found.__module__ = function.__module__
-    found.__qualname__ = function.__qualname__
-    return found
+    copy = FunctionType(function.__code__, names, function.__name__)
+    copy.__module__ = function.__module__
+    copy.__qualname__ = function.__qualname__
+    return copy
 
 
 def compiled(function: Any, *more: Any) -> Any:  # noqa: ANN401 - functions, Numba's dispatcher

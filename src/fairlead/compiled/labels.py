@@ -38,13 +38,13 @@ class Codes:
     @property
     def codes(self) -> int:
         """How many codes there are. Raises ConfigError where they are too many."""
-        found = self.size * len(self.copies)
-        if found >= MAX_CODES:
+        count = self.size * len(self.copies)
+        if count >= MAX_CODES:
             raise ConfigError(
                 f"cluster: found {self.size} destinations and {len(self.copies)} different sets "
                 f"of them that get a message, allowed: less than {MAX_CODES} in all"
             )
-        return found
+        return count
 
     def add(self, cluster: AnyState, steps: Iterable[Sequence[ResolvedChange]]) -> None:
         """Add a cluster: its destinations, with each address that they ever have."""
@@ -64,10 +64,10 @@ class Codes:
 
     def add_copies(self, cluster: AnyState, recipients: Sequence[int]) -> None:
         """Add a set of destinations that get a message, at their addresses now."""
-        found = copies(cluster, recipients)
-        if found not in self._copies:
-            self._copies[found] = len(self.copies)
-            self.copies.append(found)
+        destinations = copies(cluster, recipients)
+        if destinations not in self._copies:
+            self._copies[destinations] = len(self.copies)
+            self.copies.append(destinations)
 
     def label(self, cluster: AnyState, member: int) -> int:
         """The label of a message for which this member is chosen now."""
@@ -82,8 +82,8 @@ class Codes:
         destination, address = self.destination[label], self.address[label]
         if destination is None:
             return [(None, None)]
-        own = Copy(destination, address)
-        return sorted({own, *others}, key=lambda each: each.destination.encode())
+        copy = Copy(destination, address)
+        return sorted({copy, *others}, key=lambda each: each.destination.encode())
 
     def copies_code(self, cluster: AnyState, recipients: Sequence[int]) -> int:
         """What is added to a label's code where these get the message as well."""

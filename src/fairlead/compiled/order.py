@@ -82,5 +82,5 @@ def _taken_texts(texts: pa.Array, rows: pa.Array) -> pa.Array:
         pa.binary(width), len(texts), [None, data.slice(int(starts[0]))]
     )
     ends = np.arange(len(rows) + 1, dtype=kind) * width
-    found = blocks.take(rows).buffers()[1]
-    return pa.Array.from_buffers(texts.type, len(rows), [None, pa.py_buffer(ends), found])
+    buffer = blocks.take(rows).buffers()[1]
+    return pa.Array.from_buffers(texts.type, len(rows), [None, pa.py_buffer(ends), buffer])

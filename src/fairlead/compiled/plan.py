@@ -44,13 +44,18 @@ def _resolved(clusters: Sequence[Cluster], changes: Sequence[Change]) -> Resolve
         names = [cluster.name for cluster in clusters]
         twice = next(name for name in names if names.count(name) > 1)
         raise ConfigError(f"cluster {twice!r}: found twice, allowed: once")
-    given: dict[str, list[tuple[int, list[ResolvedChange]]]] = {name: [] for name in states}
+    raw_steps: dict[str, list[tuple[int, list[ResolvedChange]]]] = {name: [] for name in states}
     for time, name, resolved in resolve(states, changes):
-        given[name].append((time, resolved))
+        raw_steps[name].append((time, resolved))
     steps = {
-        cluster.name: with_follow_ups(cluster.start(), given[cluster.name]) for cluster in clusters
+        cluster.name: with_follow_ups(cluster.start(), raw_steps[cluster.name])
+        for cluster in clusters
     }
-    return Resolved(states, steps, sorted({time for own in steps.values() for time, _ in own}))
+    return Resolved(
+        states,
+        steps,
+        sorted({time for cluster_steps in steps.values() for time, _ in cluster_steps}),
+    )
 
 
 @dataclass(frozen=True)
@@ -132,8 +137,8 @@ class Plan:
         """Every version in turn (0: before all changes), with the clusters as they are then."""
         states = {cluster.name: cluster.start() for cluster in self.clusters}
         steps: dict[int, list[tuple[str, list[ResolvedChange]]]] = {}
-        for name, own in self.steps.items():
-            for time, resolved in own:
+        for name, cluster_steps in self.steps.items():
+            for time, resolved in cluster_steps:
                 steps.setdefault(time, []).append((name, resolved))
         yield 0, states
         for version, time in enumerate(self.times, 1):
@@ -149,8 +154,8 @@ class Plan:
     @property
     def fanning(self) -> list[str]:
         """What messages call the clusters where it can; "": the only one."""
-        found = [name for name, state in self.states.items() if state.policy.fans_out]
-        return ["", *found] if found and len(self.clusters) == 1 else found
+        names = [name for name, state in self.states.items() if state.policy.fans_out]
+        return ["", *names] if names and len(self.clusters) == 1 else names
 
     @property
     def relevant_attributes(self) -> set[str]:
@@ -187,28 +192,28 @@ class ClassifiedPlan(Plan):
     @cached_property
     def codes(self) -> Codes:
         """What can be decided about messages of these classes."""
-        found = Codes()
+        codes = Codes()
         for name, state in self.states.items():
-            found.add(state, [resolved for _, resolved in self.steps[name]])
+            codes.add(state, [resolved for _, resolved in self.steps[name]])
         if self.fans_out:
             for _, states in self.versions():
-                for each in self.classes:
-                    if each.cluster in states and not each.control:
-                        state = states[each.cluster]
-                        found.add_copies(state, state.eligible(each.values).recipients)
-        return found
+                for message_class in self.classes:
+                    if message_class.cluster in states and not message_class.control:
+                        state = states[message_class.cluster]
+                        codes.add_copies(state, state.eligible(message_class.values).recipients)
+        return codes
 
     @cached_property
     def _streams(self) -> tuple[list[tuple[str, ...]], list[int]]:
         streams: dict[tuple[str, ...], int] = {}
         stream_of = []
-        for each in self.classes:
-            if each.control:
+        for message_class in self.classes:
+            if message_class.control:
                 stream_of.append(NO_STREAM)
                 continue
-            state = self.states.get(each.cluster)
-            own = state.stream(each.values) if state else each.values
-            stream_of.append(streams.setdefault((each.cluster, *own), len(streams)))
+            state = self.states.get(message_class.cluster)
+            stream = state.stream(message_class.values) if state else message_class.values
+            stream_of.append(streams.setdefault((message_class.cluster, *stream), len(streams)))
         return list(streams), stream_of
 
     @property

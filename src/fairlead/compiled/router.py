@@ -24,11 +24,11 @@ EARLIEST = -(1 << 62)
 def _partitions(plan: ClassifiedPlan, cluster: str) -> dict[AttributeValues, list[int]]:
     """The codes of a cluster's classes, those together that share a state of its rule."""
     state = plan.states[cluster]
-    found: dict[AttributeValues, list[int]] = {} if state.policy.partition_by else {(): []}
-    for code, each in enumerate(plan.classes):
-        if each.cluster == cluster and not each.control:
-            found.setdefault(state.partition(each.values), []).append(code)
-    return found
+    partitions: dict[AttributeValues, list[int]] = {} if state.policy.partition_by else {(): []}
+    for code, message_class in enumerate(plan.classes):
+        if message_class.cluster == cluster and not message_class.control:
+            partitions.setdefault(state.partition(message_class.values), []).append(code)
+    return partitions
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,18 @@ class Router:
         self._own_code = np.zeros(len(classes), np.int32)
         self._stream_of = np.array(plan.stream_of, np.int32)
         self._fixed = np.array(
-            [OUTCOMES.index(CONTROL if each.control else NO_DESTINATION) for each in classes],
+            [
+                OUTCOMES.index(CONTROL if message_class.control else NO_DESTINATION)
+                for message_class in classes
+            ],
             np.int32,
         )
         for cluster in plan.clusters:
-            for shared, own in _partitions(plan, cluster.name).items():
+            for shared, codes in _partitions(plan, cluster.name).items():
                 self._names.append((cluster.name, *shared))
-                self._run_of[own] = len(self.runs)
-                self._own_code[own] = np.arange(len(own))
-                values = [classes[code].values for code in own]
+                self._run_of[codes] = len(self.runs)
+                self._own_code[codes] = np.arange(len(codes))
+                values = [classes[code].values for code in codes]
                 steps, late = plan.steps[cluster.name], timed[cluster.name]
                 self.runs.append(ClusterRun(cluster.start(), steps, values, self.codes, timed=late))
 
@@ -146,9 +149,9 @@ class Router:
 
     def sequence(self, codes: Int32s) -> Int64s:
         """The place of each message in its stream; -1 for one that belongs to none."""
-        found = np.empty(len(codes), np.int64)
-        number(self._stream_of[codes], self.upcoming, found)
-        return found
+        places = np.empty(len(codes), np.int64)
+        number(self._stream_of[codes], self.upcoming, places)
+        return places
 
     def skip(self, counts: Mapping[int, int]) -> None:
         """Go past so many messages of each class in their streams."""
@@ -166,7 +169,9 @@ class Router:
             place = int(self._run_of[code])
             if place >= 0:
                 by_run.setdefault(place, {})[int(self._own_code[code])] = n
-        return all(self.runs[place].advance(time, own) for place, own in by_run.items())
+        return all(
+            self.runs[place].advance(time, run_counts) for place, run_counts in by_run.items()
+        )
 
     def dump(self) -> dict[str, Any]:
         """Where all clusters and streams stand, as plain data."""
@@ -200,7 +205,7 @@ class Router:
 
     def load(self, plain: Mapping[str, Any]) -> None:
         """Go to where `dump` was taken; only forwards."""
-        for run, each in zip(self.runs, plain["runs"], strict=True):
-            run.load(each)
+        for run, state in zip(self.runs, plain["runs"], strict=True):
+            run.load(state)
         self.upcoming = np.array(plain["upcoming"], np.int64)
         self.latest = plain["latest"]

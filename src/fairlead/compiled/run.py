@@ -161,12 +161,14 @@ class ClusterRun:
         """What holds for the cluster as it is now: whom each class may go to."""
         cluster, rule = self.cluster, self.cluster.rule
         eligibles = [cluster.eligible(values) for values in self.classes]
-        asks = [each.members if each.preselected < 0 else () for each in eligibles]
+        asks = [eligible.members if eligible.preselected < 0 else () for eligible in eligibles]
         self._sets = list(dict.fromkeys(members for members in asks if members))
         starts, among = flat(self._sets)
         place = {members: k for k, members in enumerate(self._sets)}
         self._set_of = np.array([place.get(members, NO_SET) for members in asks], np.int64)
-        unserved = [NO_DESTINATION if each.members else each.outcome for each in eligibles]
+        unserved = [
+            NO_DESTINATION if eligible.members else eligible.outcome for eligible in eligibles
+        ]
         # Where a binding can end, the policy reads nothing of a message: all classes are one.
         every = range(len(cluster.members))
         holds = [not self.classes or cluster.keeps(i, self.classes[0]) for i in every]
@@ -174,10 +176,11 @@ class ClusterRun:
             among=among,
             start=np.where(self._set_of == NO_SET, 0, starts[self._set_of]),
             stop=np.where(self._set_of == NO_SET, 0, starts[self._set_of + 1]),
-            preselected=np.array([each.preselected for each in eligibles], np.int64),
+            preselected=np.array([eligible.preselected for eligible in eligibles], np.int64),
             unserved=np.array([OUTCOMES.index(word) for word in unserved], np.int64),
             copies=np.array(
-                [self.codes.copies_code(cluster, each.recipients) for each in eligibles], np.int64
+                [self.codes.copies_code(cluster, eligible.recipients) for eligible in eligibles],
+                np.int64,
             ),
             label=self._now,
             holds=np.array(holds, np.bool_),
@@ -209,8 +212,8 @@ class ClusterRun:
             block = block._replace(numbers=numbers)
         if self.timed and times is not None and services is not None:
             block = block._replace(times=times, services=services)
-        found = self._among_one_set(block)
-        return decide(self.cluster.rule, self.table, block) if found is None else found
+        labels = self._among_one_set(block)
+        return decide(self.cluster.rule, self.table, block) if labels is None else labels
 
     def _among_one_set(self, block: Block) -> Int32s | None:
         """The codes where one set is asked for all choices, and the rule knows a short way."""
@@ -219,25 +222,25 @@ class ClusterRun:
             return None
         present = np.flatnonzero(np.bincount(codes)) if len(self.classes) > 1 else np.array([0])
         sets = self._set_of[present]
-        asked = np.unique(sets[sets != NO_SET])
-        if len(asked) != 1:
+        set_numbers = np.unique(sets[sets != NO_SET])
+        if len(set_numbers) != 1:
             return None
         asks = None if (sets != NO_SET).all() else self._set_of[codes] != NO_SET
         n = len(codes) if asks is None else int(np.count_nonzero(asks))
-        chosen = closed_form(rule, self._sets[int(asked[0])], n)
+        chosen = closed_form(rule, self._sets[int(set_numbers[0])], n)
         if chosen is None:
             return None
         member = chosen
         if asks is not None:
             member = table.preselected[codes]
             member[asks] = chosen
-        found = table.label[member]
+        labels = table.label[member]
         if table.copies.any():
-            found += table.copies[codes]
+            labels += table.copies[codes]
         nobody = member < 0
         if nobody.any():
-            found[nobody] = table.unserved[codes[nobody]]
-        return found
+            labels[nobody] = table.unserved[codes[nobody]]
+        return labels
 
     def _keys(self, bindings: Bindings, default: NDArray[np.int8]) -> Int64s:
         return bindings.by_group if self.cluster.rebinds else bindings.keys(default)

@@ -31,9 +31,9 @@ def stamp(*functions: Any) -> str:  # noqa: ANN401 - functions, with the globals
     files: set[tuple[str, ModuleType | None]] = set()
     named: set[tuple[str, str]] = set()
     reached = list(functions)
-    for each in reached:  # it grows
-        files.add((each.__code__.co_filename, sys.modules.get(each.__module__)))
-        for name, value in _named(each):
+    for function in reached:  # it grows
+        files.add((function.__code__.co_filename, sys.modules.get(function.__module__)))
+        for name, value in _named(function):
             if isinstance(value, FunctionType):
                 named.add((name, f"{value.__module__}.{value.__qualname__}"))
                 if value not in reached:
@@ -44,7 +44,7 @@ def stamp(*functions: Any) -> str:  # noqa: ANN401 - functions, with the globals
                 named.add((name, repr(value)))
             elif isinstance(value, np.ndarray):
                 named.add((name, f"{value.dtype} {value.shape} {value.tobytes()!r}"))
-    sources = sorted(_source(*each) for each in files)
+    sources = sorted(_source(*file) for file in files)
     return f"{crc32(repr((sources, sorted(named))).encode()):08x}"
 
 

@@ -55,19 +55,19 @@ def route(
     RuleError, and MessageError for rows that Spark
     would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
     """
-    given = Plan(clusters_in(clusters), changes_in(changes))
-    table = messages_of(table_of(messages), given)
+    base_plan = Plan(clusters_in(clusters), changes_in(changes))
+    table = messages_of(table_of(messages), base_plan)
     if journal:
-        check_names(table.column_names, given.relevant_attributes)
-    table = checked(table, given.relevant_attributes, trust_ids=trust_ids)
-    check_columns(given, table.column_names, "messages")
-    check_keys(table, given)
+        check_names(table.column_names, base_plan.relevant_attributes)
+    table = checked(table, base_plan.relevant_attributes, trust_ids=trust_ids)
+    check_columns(base_plan, table.column_names, "messages")
+    check_keys(table, base_plan)
     times = times_of(table)
     order = order_of(table, times)
     if order is not None:
         table, times = taken(table, order), times[order]
-    dated = times if given.times or any(given.timed.values()) else None
-    plan, codes = classified(table, given)
+    dated = times if base_plan.times or any(base_plan.timed.values()) else None
+    plan, codes = classified(table, base_plan)
     router = Router(plan)
     services = services_of(table, served(plan))
     bound = bindings(table, plan, codes)
@@ -110,7 +110,7 @@ def fanned_out(codes: Codes, decided: Int32s) -> tuple[Int64s, pa.Array, pa.Arra
     parts = []
     for code in distinct.tolist():
         every: Iterable[tuple[str | None, str | None]] = codes.destinations_of(code)
-        parts.append([[texts.setdefault(word, len(texts)) for word in each] for each in every])
+        parts.append([[texts.setdefault(word, len(texts)) for word in pair] for pair in every])
     sizes = np.array([len(part) for part in parts], np.int64)
     flat = np.array([pair for part in parts for pair in part], np.int32).reshape(-1, 2)
     starts = np.concatenate([[0], np.cumsum(sizes)])

@@ -75,42 +75,42 @@ def timetable(
     router.load(start)
     if max(blocks, versions) * len(classes) > MOST_SEGMENTS or not _alone(router):
         return None
-    found = Timetable(_sequences(router, counts, blocks))
-    upcoming = list(found.sequences[0])
+    table = Timetable(_sequences(router, counts, blocks))
+    upcoming = list(table.sequences[0])
     cycles: dict[tuple[int, ...], int] = {}
     heads: dict[tuple[int, ...], int] = {(): 0}
     begins: dict[tuple[int, int], list[int]] = {}
     for version in range(versions):
         time = plan.times[version - 1] if version else None
         every = [counts.get(block, {}).get(version, {}) for block in range(blocks)]
-        found.first.append([])
+        table.first.append([])
         for code in classes:
-            n = sum(each.get(code, 0) for each in every)
+            n = sum(block_counts.get(code, 0) for block_counts in every)
             segments = _what_they_get(router, code, time, n)
             if segments is None:
                 return None
-            found.first[version].append(len(found.since))
+            table.first[version].append(len(table.since))
             at = begins[version, code] = []
             for gets in segments:
                 at.append(upcoming[code])
-                found.since.append(upcoming[code])
-                found.head_of.append(heads.setdefault(gets.head, len(heads)))
+                table.since.append(upcoming[code])
+                table.head_of.append(heads.setdefault(gets.head, len(heads)))
                 which, turn = _placed(gets.cycle, cycles)
-                found.which.append(which)
-                found.turns.append(turn)
+                table.which.append(which)
+                table.turns.append(turn)
                 upcoming[code] += gets.messages if upcoming[code] != NO_PLACE else 0
         if sum(map(len, (*cycles, *heads))) > MOST_CELLS:
             return None
-    found.cycles, found.heads = [*cycles], [*heads]
+    table.cycles, table.heads = [*cycles], [*heads]
     most = max(map(len, begins.values()), default=1)
-    found.later = [
+    table.later = [
         [
             [at[k] if k < len(at) else NEVER for at in (begins[version, code] for code in classes)]
             for version in range(versions)
         ]
         for k in range(1, most)
     ]
-    return found
+    return table
 
 
 def _alone(router: Router) -> bool:
@@ -123,14 +123,16 @@ def _alone(router: Router) -> bool:
 
 def _sequences(router: Router, counts: Counts, blocks: int) -> list[list[int]]:
     streams = router.plan.stream_of
-    upcoming = [NO_PLACE if each == NO_STREAM else int(router.upcoming[each]) for each in streams]
-    found = []
+    upcoming = [
+        NO_PLACE if stream == NO_STREAM else int(router.upcoming[stream]) for stream in streams
+    ]
+    sequences = []
     for block in range(blocks):
-        found.append(list(upcoming))
+        sequences.append(list(upcoming))
         for classes in counts.get(block, {}).values():
             for code, n in classes.items():
                 upcoming[code] += n if upcoming[code] != NO_PLACE else 0
-    return found
+    return sequences
 
 
 class Gets(NamedTuple):
@@ -152,25 +154,25 @@ def _what_they_get(router: Router, code: int, time: int | None, n: int) -> list[
         return None
     if time is not None:
         run.catch_up(time)
-    found: list[Gets] = []
+    segments: list[Gets] = []
     while n:
-        stretch = _stretch(run, n, last=len(found) == MOST_OF_VERSION - 1)
+        stretch = _stretch(run, n, last=len(segments) == MOST_OF_VERSION - 1)
         gets = None if stretch is None else _of_stretch(run, *stretch)
         if gets is None:
             return None
-        found.append(gets)
+        segments.append(gets)
         n -= gets.messages
-    return found
+    return segments
 
 
 def _stretch(run: ClusterRun, n: int, *, last: bool) -> tuple[int, int] | None:
     """A period and for how many of the next n messages it holds; `last`: for all of them."""
-    found = run.stretch(n, LONGEST)
-    if found is None or found[1] == n:
-        return found
+    stretch = run.stretch(n, LONGEST)
+    if stretch is None or stretch[1] == n:
+        return stretch
     if n <= (LONGEST if last else FEW):
         return n, n
-    return None if last else found
+    return None if last else stretch
 
 
 def _of_stretch(run: ClusterRun, period: int, n: int) -> Gets | None:
@@ -207,15 +209,15 @@ def _first_turn(cycle: tuple[int, ...]) -> int:
     failure = [-1] * len(doubled)
     least = 0
     for at in range(1, len(doubled)):
-        found = failure[at - least - 1]
-        while found != -1 and doubled[at] != doubled[least + found + 1]:
-            if doubled[at] < doubled[least + found + 1]:
-                least = at - found - 1
-            found = failure[found]
-        if found == -1 and doubled[at] != doubled[least]:
+        border = failure[at - least - 1]
+        while border != -1 and doubled[at] != doubled[least + border + 1]:
+            if doubled[at] < doubled[least + border + 1]:
+                least = at - border - 1
+            border = failure[border]
+        if border == -1 and doubled[at] != doubled[least]:
             if doubled[at] < doubled[least]:
                 least = at
             failure[at - least] = -1
         else:
-            failure[at - least] = found + 1
+            failure[at - least] = border + 1
     return least % len(cycle)

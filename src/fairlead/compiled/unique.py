@@ -31,21 +31,21 @@ def all_different(texts: pa.ChunkedArray) -> bool:
 
 
 def _hashes(texts: pa.StringArray) -> NDArray[np.uint64]:
-    found = np.empty(len(texts), np.uint64)
+    hashes = np.empty(len(texts), np.uint64)
     if len(texts):
         _, offsets, data = texts.buffers()
         starts = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-        hash_each(starts, np.frombuffer(data or b"", np.uint8), found)
-    return found
+        hash_each(starts, np.frombuffer(data or b"", np.uint8), hashes)
+    return hashes
 
 
 def _hash_each(starts: Int32s, data: NDArray[np.uint8], out: NDArray[Any]) -> None:
     """FNV-1a, 64 bits: out[k] = the number of the bytes from starts[k] to starts[k + 1]."""
     for k in range(len(out)):
-        found = SEED
+        number = SEED
         for at in range(starts[k], starts[k + 1]):
-            found = (found ^ np.uint64(data[at])) * PRIME
-        out[k] = found
+            number = (number ^ np.uint64(data[at])) * PRIME
+        out[k] = number
 
 
 hash_each = compiled(_hash_each)
