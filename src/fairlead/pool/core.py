@@ -49,13 +49,13 @@ class Core:
         self.started: list[Job] = []
         self.ended: list[Job] = []
         self._log = log
-        given = (order.step, order.weights, common_multiple(order.weights))
+        arguments = (order.step, order.weights, common_multiple(order.weights))
         self._fifo = fifo = order.discipline == "fifo"
-        self.outside = Line(*given, fifo=fifo)
+        self.outside = Line(*arguments, fifo=fifo)
         """What waits for a destination to be ready."""
         owners = [state.queue_owner(i) for i in range(len(state.members))]
         self.queues: dict[Ref, Queue] = {
-            ref: Queue(ref, rank, *given, fifo=fifo)
+            ref: Queue(ref, rank, *arguments, fifo=fifo)
             for rank, ref in enumerate(dict.fromkeys(owners))
         }
         self._queue_of = [self.queues[ref] for ref in owners]
@@ -111,19 +111,19 @@ class Core:
         """The destination; NONE if none is ready, NO_CANDIDATE if none ever will be."""
         state = self.state
         values = job.values
-        found = state.eligible(values) if job.attempt == 1 else state.failures.redelivery(values)
+        eligible = state.eligible(values) if job.attempt == 1 else state.failures.redelivery(values)
         rule = state.rule
         member = NONE if job.bind is None else self._bound_to(job)
-        decides = what_decides(member, found.preselected, bool(found.members))
+        decides = what_decides(member, eligible.preselected, bool(eligible.members))
         if decides == RULE:
             if rule.keyed:
-                return rule.choose_for(found.members, job.key)
-            return rule.choose(found.members)
+                return rule.choose_for(eligible.members, job.key)
+            return rule.choose(eligible.members)
         if decides == PRESELECTION:
-            return found.preselected
+            return eligible.preselected
         if decides == BINDING or state.policy.waits:
             return member
-        job.outcome = found.outcome
+        job.outcome = eligible.outcome
         return NO_CANDIDATE
 
     def _bound_to(self, job: Job) -> int:
@@ -160,10 +160,10 @@ class Core:
         if not group:
             return
         for line in (*self.queues.values(), self.outside):
-            found = line.groups.get(group)
-            if found is not None and found.tenant != tenant:
+            line_group = line.groups.get(group)
+            if line_group is not None and line_group.tenant != tenant:
                 raise MessageError(
-                    f"tenant of group {group!r}: found {tenant!r}, allowed: {found.tenant!r}"
+                    f"tenant of group {group!r}: found {tenant!r}, allowed: {line_group.tenant!r}"
                 )
 
     def prioritise(self, group: str, priority: int | None = None) -> bool:
@@ -174,10 +174,10 @@ class Core:
             priority = self.default_priority
         raised = False
         for line in (*self.queues.values(), self.outside):
-            found = line.groups.get(group)
-            if found is not None:
+            line_group = line.groups.get(group)
+            if line_group is not None:
                 line.now = self.now
-                line.enter(found, priority)
+                line.enter(line_group, priority)
                 raised = True
                 if isinstance(line, Queue):
                     self._touch(line)
@@ -191,7 +191,7 @@ class Core:
         """
         outside = self.outside
         while (job := outside.head()) is not None:
-            own, row = job.priority, job.row
+            priority, row = job.priority, job.row
             try:
                 member = self._choose(job)
             except RuleError as error:
@@ -200,7 +200,7 @@ class Core:
                 continue
             if member == NONE:
                 return
-            if own is None and row is not None and row.entry.priority != UNRAISED:
+            if priority is None and row is not None and row.entry.priority != UNRAISED:
                 job.priority = row.entry.priority
             outside.leave(job)
             self._hand_over(job, member)
@@ -284,7 +284,7 @@ class Core:
         failed = [queue for ref, queue in self.queues.items() if ref in state.failed_now]
         for queue in failed:
             queue.now = self.now
-        held = [(queue, *each) for queue in failed for each in queue.break_off()]
+        held = [(queue, *pair) for queue in failed for pair in queue.break_off()]
         raised_again: set[tuple[Queue, str]] = set()
         for queue, job, raised in held:
             outcome = state.failures.after_failure(queue.ref, job.values, shared=False)

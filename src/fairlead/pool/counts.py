@@ -33,12 +33,14 @@ class PoolCounts(msgspec.Struct, frozen=True):
     @property
     def waiting(self) -> int:
         """Messages that wait, decided or not."""
-        return self.undecided + sum(each.waiting for each in self.destinations.values())
+        return self.undecided + sum(
+            destination.waiting for destination in self.destinations.values()
+        )
 
     @property
     def working(self) -> int:
         """Blocks in work."""
-        return sum(each.working for each in self.destinations.values())
+        return sum(destination.working for destination in self.destinations.values())
 
 
 def count(queue: Queue) -> DestinationCounts:

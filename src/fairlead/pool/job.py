@@ -123,8 +123,8 @@ class Job:
     @property
     def name(self) -> str:
         """What a journal calls it."""
-        said = self.message.get("id")
-        return str(self.position) if said in (None, "") else str(said)
+        value = self.message.get("id")
+        return str(self.position) if value in (None, "") else str(value)
 
 
 class Group:

@@ -129,24 +129,24 @@ class Line:
 
     def take(self) -> Job | None:
         """Give a reader the next job, and lock its group."""
-        found = self.first()
-        if found is None:
+        member = self.first()
+        if member is None:
             return None
         self.working += 1
         self.waiting -= 1
-        tenant = self.tenants[found.tenant]
+        tenant = self.tenants[member.tenant]
         tenant.works += 1
-        found.was_turn = tenant.turn
-        self._take(tenant, found.cost)
-        if isinstance(found, Job):
-            tenant.pop(found)
+        member.was_turn = tenant.turn
+        self._take(tenant, member.cost)
+        if isinstance(member, Job):
+            tenant.pop(member)
             if not tenant.count or len(self._listed) > 1:
                 self._line_up(tenant)
-            return found
-        found.was, found.entry = found.entry, NO_ENTRY
-        found.locked = True
-        self._settle(found, tenant)
-        return self._next_of(found)
+            return member
+        member.was, member.entry = member.entry, NO_ENTRY
+        member.locked = True
+        self._settle(member, tenant)
+        return self._next_of(member)
 
     def following(self, job: Job) -> Job | None:
         """The job is done: the next one of its group; None: the reader is through with the group.
@@ -200,18 +200,18 @@ class Line:
         """
         while self._listed:
             tenant = self._first_tenant()
-            found = tenant.first()
-            if isinstance(found, Job) or found.jobs:
-                return found
-            found.entry = NO_ENTRY
-            self._settle(found, tenant)
-            self._drop_if_through(found)
+            member = tenant.first()
+            if isinstance(member, Job) or member.jobs:
+                return member
+            member.entry = NO_ENTRY
+            self._settle(member, tenant)
+            self._drop_if_through(member)
         self._forget_if_idle()
         return None
 
     def _first_tenant(self) -> Tenant:
-        found = self._order.first() if len(self._listed) > 1 else None
-        return next(iter(self._listed.values())) if found is None else found
+        tenant = self._order.first() if len(self._listed) > 1 else None
+        return next(iter(self._listed.values())) if tenant is None else tenant
 
     def _next_of(self, group: Group) -> Job:
         job = group.jobs.popleft()
@@ -222,8 +222,8 @@ class Line:
 
     def head(self) -> Job | None:
         """The first job of what is next."""
-        found = self.first()
-        return found.jobs[0] if isinstance(found, Group) else found
+        member = self.first()
+        return member.jobs[0] if isinstance(member, Group) else member
 
     def leave(self, job: Job) -> None:
         """The first job of what is next leaves for good; a priority lasts while others wait."""
@@ -250,15 +250,15 @@ class Line:
 
         Returns the jobs as they arrived, each with what its group is raised to.
         """
-        found: list[tuple[Job, int]] = []
+        pairs: list[tuple[Job, int]] = []
         for tenant in self._listed.values():
-            for each in tenant.members():
-                each.place = None
-                if isinstance(each, Job):
-                    found.append((each, each.raised))
+            for member in tenant.members():
+                member.place = None
+                if isinstance(member, Job):
+                    pairs.append((member, member.raised))
                 else:
-                    found += [(job, each.entry.priority) for job in each.jobs]
-        for job, _ in found:
+                    pairs += [(job, member.entry.priority) for job in member.jobs]
+        for job, _ in pairs:
             job.row = None
         self.groups.clear()
         self.tenants.clear()
@@ -266,7 +266,7 @@ class Line:
         self._order = Places()
         self.waiting = 0
         self._forget_if_idle()
-        return sorted(found, key=lambda each: each[0].number)
+        return sorted(pairs, key=lambda each: each[0].number)
 
     def listed(self) -> list[Tenant]:
         """The tenants of whom something has a place."""
@@ -275,9 +275,9 @@ class Line:
     def jobs(self) -> Iterator[Job]:
         """All that wait, in no order."""
         for tenant in self._listed.values():
-            for each in tenant.members():
-                if isinstance(each, Job):
-                    yield each
+            for member in tenant.members():
+                if isinstance(member, Job):
+                    yield member
         for group in self.groups.values():
             yield from group.jobs
 
@@ -288,11 +288,11 @@ class Line:
         arrived, number = 0, NOTHING
         if group.jobs:
             arrived, number = group.jobs[0].arrived, group.jobs[0].number
-        found = standing(group.entry, arrived, number, group.locked, self.step)
+        entry = standing(group.entry, arrived, number, group.locked, self.step)
         if group.place is not None:
             tenant.remove(group)
-        if found.number != NOTHING:
-            tenant.put(group, (*key(found, self.step), group))
+        if entry.number != NOTHING:
+            tenant.put(group, (*key(entry, self.step), group))
         if tenant.count == 1 and group.place is not None:
             self._listing(tenant)
         else:
@@ -305,8 +305,8 @@ class Line:
             tenant.tag, tenant.turn = joined(tenant.tag, self.clock, self.number)
             self._listed[tenant.name] = tenant
             if len(self._listed) == 2:
-                for each in self._listed.values():
-                    self._order.put(each, (each.tag, each.turn))
+                for other in self._listed.values():
+                    self._order.put(other, (other.tag, other.turn))
         self._line_up(tenant)
 
     def _line_up(self, tenant: Tenant) -> None:
@@ -328,22 +328,24 @@ class Line:
         self._line_up(tenant)
 
     def _tenant(self, name: str) -> Tenant:
-        found = self.tenants.get(name)
-        if found is None:
+        tenant = self.tenants.get(name)
+        if tenant is None:
             if len(self.tenants) >= self._sweep_at:
                 self._sweep()
             share = self.unit // self.weights.get(name, 1)
-            found = self.tenants[name] = Tenant(name, share, self.clock, self.period)
-        elif found.period != self.period:
-            found.period, found.tag, found.turn = self.period, self.clock, 0
-        return found
+            tenant = self.tenants[name] = Tenant(name, share, self.clock, self.period)
+        elif tenant.period != self.period:
+            tenant.period, tenant.tag, tenant.turn = self.period, self.clock, 0
+        return tenant
 
     def _sweep(self) -> None:
         """Forget the tenants of whom nothing is left that a new one would not have."""
         self.tenants = {
-            name: each
-            for name, each in self.tenants.items()
-            if each.count or each.works or (each.period == self.period and each.tag > self.clock)
+            name: tenant
+            for name, tenant in self.tenants.items()
+            if tenant.count
+            or tenant.works
+            or (tenant.period == self.period and tenant.tag > self.clock)
         }
         self._sweep_at = 2 * len(self.tenants) + FEWEST_SWEPT
 

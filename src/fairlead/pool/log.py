@@ -71,8 +71,8 @@ class PoolRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """The row as it is written: what the message said, then the columns of every journal."""
-        said = {name: value for name, value in self.message.items() if name not in WRITTEN}
-        return {**said, **{name: getattr(self, name) for name in WRITTEN}}
+        columns = {name: value for name, value in self.message.items() if name not in WRITTEN}
+        return {**columns, **{name: getattr(self, name) for name in WRITTEN}}
 
 
 class Log:
@@ -138,17 +138,17 @@ class Log:
     ) -> None:
         """A step of changes was made."""
         number = self.number()
-        for each in EventRow.of_step(self._position, cluster, version, changes, now):
+        for event in EventRow.of_step(self._position, cluster, version, changes, now):
             self._write(
                 PoolRow(
-                    position=each.position,
-                    time=each.time,
+                    position=event.position,
+                    time=event.time,
                     cluster=cluster,
                     version=version,
-                    outcome=each.outcome,
-                    target=each.target,
-                    attribute=each.attribute,
-                    value=each.value,
+                    outcome=event.outcome,
+                    target=event.target,
+                    attribute=event.attribute,
+                    value=event.value,
                     decided=number,
                 )
             )
@@ -198,10 +198,10 @@ def rows_of(job: Job) -> list[PoolRow]:
         message[SERVICE_TIME] = seconds(served(past[-1]))
     else:
         past.append(_attempt(job, NO_DESTINATION if job.destination is None else ROUTED, None))
-    failed = sum(1 for each in past if each.outcome == ROLLED_BACK)
+    failed = sum(1 for attempt in past if attempt.outcome == ROLLED_BACK)
     if failed:
         message[ROLLBACKS] = failed
-    return [_row(job, message, n, each) for n, each in enumerate(past, 1)]
+    return [_row(job, message, n, attempt) for n, attempt in enumerate(past, 1)]
 
 
 def served(attempt: Attempt) -> int:

@@ -16,13 +16,13 @@ def outlook(line: Line, most: int) -> Outlook:
 
     A message without a group is shown by its id.
     """
-    tenants = [_tenant(each) for each in line.listed()]
+    tenants = [_tenant(tenant) for tenant in line.listed()]
     return look_ahead(tenants, line.step, most, line.working)
 
 
 def _tenant(tenant: Tenant) -> agenda.Tenant:
-    found = agenda.Tenant(tenant.name, tenant.tag, tenant.share)
-    found.turn = tenant.turn
+    agenda_tenant = agenda.Tenant(tenant.name, tenant.tag, tenant.share)
+    agenda_tenant.turn = tenant.turn
     for member in tenant.members():
         place = member.place
         if place is None:
@@ -34,8 +34,8 @@ def _tenant(tenant: Tenant) -> agenda.Tenant:
         else:
             group.items = [_item(job) for job in member.jobs]
             group.entry = member.entry
-        found.groups.put(group, place[:-1])
-    return found
+        agenda_tenant.groups.put(group, place[:-1])
+    return agenda_tenant
 
 
 def _item(job: Job) -> Item:

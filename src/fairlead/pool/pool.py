@@ -147,13 +147,13 @@ class Pool:
 
     def _core(self, name: str) -> Core:
         """The cluster of this name; without one, the only one."""
-        found = self._only if not name else self._cores.get(name)
-        if found is None:
+        core = self._only if not name else self._cores.get(name)
+        if core is None:
             raise MessageError(
                 f"cluster: found {repr_of(name)}, allowed: {listed(self._cores)}"
                 f"{hint(str(name), self._cores)}"
             )
-        return found
+        return core
 
     def apply(self, changes: Change | Iterable[Change]) -> None:
         """Make changes to the clusters now, all or (if one is refused) none.
@@ -173,10 +173,10 @@ class Pool:
         core = self._core(cluster)
         if not _text("group", group):
             raise MessageError("group: found '', allowed: a name")
-        said: dict[str, object] = {"group": group}
+        attributes: dict[str, object] = {"group": group}
         if priority is not None:
-            said["priority"] = _whole("priority", priority)
-        return self._running.prioritise(core, said, group, priority)
+            attributes["priority"] = _whole("priority", priority)
+        return self._running.prioritise(core, attributes, group, priority)
 
     def waiting(self, most: int = 5) -> dict[str, Outlook]:
         """By destination: who would go next if nothing more happened, at most so many, and why.
@@ -184,13 +184,13 @@ class Pool:
         Under "" stands what no destination is ready for. Looks at all that waits.
         """
         with self._running.lock:
-            found: dict[str, Outlook] = {}
+            outlooks: dict[str, Outlook] = {}
             for core in self._cores.values():
                 lines = {"": core.outside, **{ref.name: q for ref, q in core.queues.items()}}
                 for name, line in lines.items():
                     if line.waiting:
-                        found[self._called(core, name)] = outlook(line, most)
-            return found
+                        outlooks[self._called(core, name)] = outlook(line, most)
+            return outlooks
 
     def counts(self) -> PoolCounts:
         """How many wait and are in work, by destination too; and how those ended that are over."""

@@ -40,7 +40,7 @@ class Tenant(Member):
         member.place = None
         self.count -= 1
         if len(self.heap) > 2 * self.count + SLACK:
-            self.heap = [each for each in self.heap if each is each[2].place]
+            self.heap = [entry for entry in self.heap if entry is entry[2].place]
             heapify(self.heap)
 
     def pop(self, member: Job | Group) -> None:
@@ -53,11 +53,11 @@ class Tenant(Member):
         """What has the lowest key; something must have a place."""
         heap = self.heap
         while True:
-            found: Job | Group = heap[0][2]
-            if heap[0] is found.place:
-                return found
+            member: Job | Group = heap[0][2]
+            if heap[0] is member.place:
+                return member
             heappop(heap)
 
     def members(self) -> list[Job | Group]:
         """All that have a place."""
-        return [each[2] for each in self.heap if each is each[2].place]
+        return [entry[2] for entry in self.heap if entry is entry[2].place]
