@@ -116,11 +116,11 @@ def place(m: Ints, g: int) -> None:
     if head != NONE:
         arrived, number = m[head + job.ARRIVED], m[head + job.NUMBER]
     entry = Entry(m[g + group.RAISED], m[g + group.ENTERED], m[g + group.ENTRY])
-    found = standing(entry, arrived, number, m[g + group.LOCKED] == 1, m[header.STEP])
+    rank = standing(entry, arrived, number, m[g + group.LOCKED] == 1, m[header.STEP])
     if m[g + links.PLACED] == 1:
         m[t + tenant.GROUPS] = out(m, m[t + tenant.GROUPS], g)
-    if found.number != NOTHING:
-        m[g + links.FIRST], m[g + links.SECOND] = key(found, m[header.STEP])
+    if rank.number != NOTHING:
+        m[g + links.FIRST], m[g + links.SECOND] = key(rank, m[header.STEP])
         m[t + tenant.GROUPS] = put(m, m[t + tenant.GROUPS], g)
         if m[t + links.PLACED] == 0:
             clock = m[m[g + group.QUEUE] + queue.CLOCK]

@@ -55,7 +55,7 @@ class Batch(NamedTuple):
         columns: dict[str, Any] = self._asdict()
         bindings = columns.pop("bindings")
         some: dict[str, Any] = {
-            name: None if each is None else each[places] for name, each in columns.items()
+            name: None if column is None else column[places] for name, column in columns.items()
         }
         return Batch(**some, bindings=None if bindings is None else bindings.at(places))
 

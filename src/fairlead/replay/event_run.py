@@ -91,14 +91,14 @@ class EventRun(Run):
         cells[job.SERVICE] = batch.services
         cells[job.KEY] = batch.keys
         cells[job.SEQUENCE] = batch.sequences
-        for column, given, missing in (
+        for column, values, missing in (
             (job.GROUP, batch.groups, NONE),
             (job.PRIORITY, batch.priorities, NONE),
             (job.TENANT, batch.tenants, 0),
             (job.COST, batch.costs, 1),
             (job.ROLLBACKS, batch.rollbacks, 0),
         ):
-            cells[column] = missing if given is None else given
+            cells[column] = missing if values is None else values
         cells[job.BIND] = NONE
         if batch.bindings is not None:
             self._bind(cells, batch.bindings)
@@ -156,9 +156,9 @@ class EventRun(Run):
     def _fetch(self) -> None:
         """Fetch what is over, so that its rows are used again."""
         cells = self.memory.cells
-        found = np.empty((len(job.REPORTED), int(cells[header.ENDED_COUNT])), np.int64)
-        self._waited += int(self.kernel.fetch(cells, found.ravel(), found.shape[1]))
-        self.collect(Attempts(*found))
+        columns = np.empty((len(job.REPORTED), int(cells[header.ENDED_COUNT])), np.int64)
+        self._waited += int(self.kernel.fetch(cells, columns.ravel(), columns.shape[1]))
+        self.collect(Attempts(*columns))
 
     def finish(self) -> None:
         super().finish()
@@ -248,19 +248,19 @@ class EventRun(Run):
 
     def _waiting(self, q: int) -> list[int]:
         """The jobs that are at a queue."""
-        found: list[int] = []
+        jobs: list[int] = []
         for chunk in self.memory.jobs:
             rows = self.memory.rows(chunk)
             here = np.flatnonzero((rows[:, job.QUEUE] == q) & (rows[:, job.OUTCOME] == NONE))
-            found += (chunk.start + job.SIZE * here).tolist()
-        return found
+            jobs += (chunk.start + job.SIZE * here).tolist()
+        return jobs
 
     def _emptied(self, place: int) -> list[tuple[int, int]]:
         """The jobs that a queue held, as they arrived, and what the group of each is raised to."""
         memory = self.memory
-        found = np.empty((2, sum(chunk.rows for chunk in memory.jobs)), np.int64)
-        n = self.kernel.empty(memory.cells, memory.queues[place], found)
-        jobs: list[tuple[int, int]] = list(zip(*found[:, :n].tolist(), strict=True))
+        pairs = np.empty((2, sum(chunk.rows for chunk in memory.jobs)), np.int64)
+        n = self.kernel.empty(memory.cells, memory.queues[place], pairs)
+        jobs: list[tuple[int, int]] = list(zip(*pairs[:, :n].tolist(), strict=True))
         return sorted(jobs, key=lambda row: int(memory.cells[row[0] + job.NUMBER]))
 
     def fit_out(self) -> None:

@@ -25,7 +25,7 @@ def can_flow(setting: Setting, traits: Traits) -> bool:
     if any(_disturbs(change) for _, changes in steps for change in changes):
         return False
     workers = [cluster.objects[cluster.queue_owner(i)] for i in range(len(cluster.members))]
-    return all(1 <= each.readers <= MAX_READERS for each in workers)
+    return all(1 <= worker.readers <= MAX_READERS for worker in workers)
 
 
 def _disturbs(change: ResolvedChange) -> bool:
@@ -41,7 +41,7 @@ class FlowRun(Run):
         """At the cluster's beginning."""
         cluster = setting.cluster
         super().__init__(setting, engine(flow, cluster.rule), plain(flow, cluster.rule))
-        self._timed = cluster.timed(each for _, changes in setting.steps for each in changes)
+        self._timed = cluster.timed(change for _, changes in setting.steps for change in changes)
         m = self.memory.cells
         for q in self.memory.queues:
             first = m[q + queue.FIRST_READER] + reader.FREE_AT
@@ -67,7 +67,7 @@ class FlowRun(Run):
         outcomes = np.full(n, ROUTED_CODE, np.int64)
         if (nobody := member == NONE).any():
             first = [self.cluster.eligible(values) for values in self.classes]
-            ends = np.array([CODED_WORDS.index(each.outcome) for each in first], np.int64)
+            ends = np.array([CODED_WORDS.index(eligible.outcome) for eligible in first], np.int64)
             outcomes[nobody] = ends[batch.codes[nobody]]
         self.collect(
             Attempts(

@@ -84,9 +84,9 @@ class Memory:
         start = self._used
         self._used += size
         if self._used > len(self.cells):
-            found = np.zeros(max(self._used, 2 * len(self.cells)), np.int64)
-            found[:start] = self.cells[:start]
-            self.cells = found
+            cells = np.zeros(max(self._used, 2 * len(self.cells)), np.int64)
+            cells[:start] = self.cells[:start]
+            self.cells = cells
         self.cells[start : self._used] = fill
         return start
 

@@ -36,8 +36,8 @@ class Words:
             NONE if not word and not self._empty else known.setdefault(word, len(known))
             for word in coded.dictionary.to_pylist()
         ]
-        found: Int64s = np.array(numbers, np.int64)[np.asarray(coded.indices)]
-        return found
+        row_numbers: Int64s = np.array(numbers, np.int64)[np.asarray(coded.indices)]
+        return row_numbers
 
 
 class Pairs:
@@ -55,5 +55,5 @@ class Pairs:
         """The number of each row's pair."""
         distinct, places = np.unique(first * WIDEST + second, return_inverse=True)
         known = self._of
-        numbers = [known.setdefault(each, len(known)) for each in distinct.tolist()]
+        numbers = [known.setdefault(pair, len(known)) for pair in distinct.tolist()]
         return np.where(second == NONE, NONE, np.array(numbers, np.int64)[places])

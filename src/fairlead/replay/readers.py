@@ -78,11 +78,11 @@ def complete(m: Ints, rule: Any, r: int) -> None:  # noqa: ANN401
 
 def given(m: Ints, g: int) -> int:
     """How many jobs the reader of a group was given."""
-    found, i = 0, m[g + group.FIRST_GIVEN]
+    count, i = 0, m[g + group.FIRST_GIVEN]
     while i != NONE:
-        found += 1
+        count += 1
         i = m[i + job.NEXT]
-    return found
+    return count
 
 
 def end_attempts(m: Ints, g: int, outcome: int) -> None:

@@ -32,16 +32,20 @@ class Replays:
         self._own_code = np.full(len(plan.classes), arrival.CONTROL, np.int32)
         for place, cluster in enumerate(plan.clusters):
             state, steps = cluster.start(), plan.steps[cluster.name]
-            mine = [code for code, each in enumerate(plan.classes) if self._is_of(each, place)]
-            own = [code for code in mine if not plan.classes[code].control]
-            raws = [plan.classes[code].values for code in own]
+            mine = [
+                code
+                for code, message_class in enumerate(plan.classes)
+                if self._is_of(message_class, place)
+            ]
+            codes = [code for code in mine if not plan.classes[code].control]
+            raws = [plan.classes[code].values for code in codes]
             partitions = sorted({state.partition(values) for values in raws})
             if len(partitions) > 1:
                 state.init_partitions(partitions)
             self._run_of[mine] = place
-            self._own_code[own] = np.arange(len(own))
+            self._own_code[codes] = np.arange(len(codes))
             setting = Setting(state, steps, raws, plan.codes, cluster.tables.order)
-            if len(own) == len(mine) and not interpreted and can_flow(setting, traits):
+            if len(codes) == len(mine) and not interpreted and can_flow(setting, traits):
                 self.runs.append(FlowRun(setting))
             else:
                 events = EventRun(setting, remembers=traits.raises, interpreted=interpreted)
@@ -88,7 +92,9 @@ class Replays:
     def _end_odd(self, batch: Batch, codes: Int32s) -> None:
         n = len(codes)
         none = np.full(n, NONE, np.int64)
-        control = np.array([each.control for each in self.plan.classes] or [False], np.bool_)
+        control = np.array(
+            [message_class.control for message_class in self.plan.classes] or [False], np.bool_
+        )
         outcomes = np.where(control[codes], CONTROL_CODE, NOBODY_CODE)
         never, once = np.full(n, NEVER, np.int64), np.ones(n, np.int64)
         self._odd.append(
@@ -112,9 +118,9 @@ class Replays:
 
     def done(self) -> Attempts:
         """What is over since the last call, in no order that matters."""
-        found = Attempts.together([*self._odd, *(run.done() for run in self.runs)])
+        attempts = Attempts.together([*self._odd, *(run.done() for run in self.runs)])
         self._odd = []
-        return found
+        return attempts
 
     def left(self) -> Attempts:
         """What waits or is worked on."""

@@ -112,8 +112,8 @@ class Run(ABC):
 
     def done(self) -> Attempts:
         """What is over since the last call."""
-        found, self._over = Attempts.together(self._over), []
-        return found
+        attempts, self._over = Attempts.together(self._over), []
+        return attempts
 
     @abstractmethod
     def arrive(self, batch: Batch) -> None:
@@ -132,18 +132,18 @@ class Run(ABC):
         cells, rule = self.memory.cells, self.cluster.rule
         with rule.guard():
             try:
-                found = getattr(self.kernel, name)(cells, self.members, self.state, *more)
+                answer = getattr(self.kernel, name)(cells, self.members, self.state, *more)
             except NumbaError as error:
                 if not rule.foreign:
                     raise
                 cannot_compile(rule.module, error)
                 rule.adopt(self.state)
                 self._choose_kernel()
-                found = getattr(self.kernel, name)(cells, self.members, self.state, *more)
+                answer = getattr(self.kernel, name)(cells, self.members, self.state, *more)
         if cells[header.INVALID]:
             choice = int(cells[header.INVALID_CHOICE])
             raise nonsense(rule.name, choice, range(len(self.cluster.members)))
-        return found
+        return answer
 
     def collect(self, attempts: Attempts) -> None:
         """These are over."""
@@ -196,18 +196,18 @@ class Run(ABC):
         first = [cluster.eligible(values) for values in self.classes]
         anew = [cluster.failures.redelivery(values) for values in self.classes]
         every = {*first, *anew}
-        pieces = {each.members for each in every if each.preselected < 0}
-        pieces |= {each.recipients for each in every}
+        pieces = {result.members for result in every if result.preselected < 0}
+        pieces |= {result.recipients for result in every}
         starts, members = flat(list(pieces))
-        piece = {own: (starts[k], starts[k + 1]) for k, own in enumerate(pieces)}
+        piece = {member_set: (starts[k], starts[k + 1]) for k, member_set in enumerate(pieces)}
         row = {
-            each: (
-                *(piece[each.members] if each.preselected < 0 else (0, 0)),
-                each.preselected,
-                CODED_WORDS.index(each.outcome),
-                *piece[each.recipients],
+            result: (
+                *(piece[result.members] if result.preselected < 0 else (0, 0)),
+                result.preselected,
+                CODED_WORDS.index(result.outcome),
+                *piece[result.recipients],
             )
-            for each in every
+            for result in every
         }
         failures = cluster.failures
         modes = [
@@ -225,9 +225,9 @@ class Run(ABC):
             )
             for i in places
         ]
-        for place, found in ((header.ELIGIBLE, first), (header.REDELIVERIES, anew)):
-            pairs = zip(found, modes, strict=True)
-            memory.write(place, [(*row[each], ACK_MODES[mode]) for each, mode in pairs])
+        for place, results in ((header.ELIGIBLE, first), (header.REDELIVERIES, anew)):
+            pairs = zip(results, modes, strict=True)
+            memory.write(place, [(*row[result], ACK_MODES[mode]) for result, mode in pairs])
         memory.write(header.DESTINATIONS, whom)
         memory.cells[header.WAITS] = cluster.policy.waits
         return members

@@ -28,10 +28,10 @@ def by_scale(
     plans: Mapping[str, T], scaled: Mapping[str, Scale]
 ) -> list[tuple[Scale, dict[str, T]]]:
     """The plans that get the same traffic, together; the recorded traffic first, if any gets it."""
-    found: dict[Scale, dict[str, T]] = {}
+    plans_of: dict[Scale, dict[str, T]] = {}
     for name, plan in plans.items():
-        found.setdefault(scaled.get(name, Scale()), {})[name] = plan
-    return sorted(found.items(), key=lambda each: each[0] != Scale())
+        plans_of.setdefault(scaled.get(name, Scale()), {})[name] = plan
+    return sorted(plans_of.items(), key=lambda each: each[0] != Scale())
 
 
 def latest_shift(period: int, clusters: int, conversations: int) -> int:

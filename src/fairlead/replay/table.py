@@ -64,25 +64,25 @@ def replay(
     until the start, or until it was taken away) added. What still waits at the end has neither.
     Raises ConfigError, ChangeError, RuleError and MessageError.
     """
-    given = Plan(clusters_in(clusters), changes_in(changes))
-    table = messages_of(table_of(messages), given)
+    base_plan = Plan(clusters_in(clusters), changes_in(changes))
+    table = messages_of(table_of(messages), base_plan)
     if journal:
-        check_names(table.column_names, given.relevant_attributes)
-    table = checked(table, given.relevant_attributes, trust_ids=trust_ids)
+        check_names(table.column_names, base_plan.relevant_attributes)
+    table = checked(table, base_plan.relevant_attributes, trust_ids=trust_ids)
     _check_added(table)
-    check_columns(given, table.column_names, "messages")
-    check_keys(table, given)
+    check_columns(base_plan, table.column_names, "messages")
+    check_keys(table, base_plan)
     times = times_of(table)
     order = order_of(table, times)
     if order is not None:
         table, times = taken(table, order), times[order]
-    plan, codes = classified(table, given)
+    plan, codes = classified(table, base_plan)
     batch, groups, tenants = batch_of(table, plan, codes, times)
     _check_tenants(table, plan, batch, tenants)
-    found = Replays(plan, traits_of(batch, raises=has_control(table)))
-    found.feed(batch, groups, tenants)
-    found.finish()
-    attempts = Attempts.together([found.done(), found.left()])
+    replays = Replays(plan, traits_of(batch, raises=has_control(table)))
+    replays.feed(batch, groups, tenants)
+    replays.finish()
+    attempts = Attempts.together([replays.done(), replays.left()])
     if not (np.diff(attempts.message) > 0).all():
         order_of_rows = np.lexsort((attempts.attempt, attempts.message))
         attempts = Attempts(*(column[order_of_rows] for column in attempts))
@@ -181,28 +181,28 @@ def grouped(messages: pa.Table) -> tuple[int, Int64s | None]:
 
 def services(messages: pa.Table) -> Int64s:
     """How long each message takes, in microseconds. Raises MessageError."""
-    found = services_of(messages, ALL_WORK)
-    if found is None:
+    durations = services_of(messages, ALL_WORK)
+    if durations is None:
         raise MessageError(
             f"messages: no column 'service_time', found: {', '.join(messages.column_names)}; "
             "a replay needs the seconds that each message takes"
         )
-    return found
+    return durations
 
 
 def whole(messages: pa.Table, name: str, missing: int) -> Int64s | None:
     """A column of whole numbers, `missing` where a row has none; None: there is no such column."""
     if name not in messages.column_names:
         return None
-    found = pc.fill_null(whole_numbers(messages, name), missing).to_numpy()
-    said = found[found != missing] if missing == NONE else found
+    numbers = pc.fill_null(whole_numbers(messages, name), missing).to_numpy()
+    values = numbers[numbers != missing] if missing == NONE else numbers
     least, most = WHOLE_NUMBERS[name]
-    if len(said) and not least <= said.min() <= said.max() <= most:
+    if len(values) and not least <= values.min() <= values.max() <= most:
         raise MessageError(
-            f"messages: {name}: found {said.min()} to {said.max()}, "
+            f"messages: {name}: found {values.min()} to {values.max()}, "
             f"allowed: an integer from {least} to {most}, or none"
         )
-    return np.asarray(found, np.int64)
+    return np.asarray(numbers, np.int64)
 
 
 def _with_attempts(messages: pa.Table, plan: ClassifiedPlan, attempts: Attempts) -> pa.Table:

@@ -95,20 +95,20 @@ class Lanes:
         """Let a piece arrive; gives what is over by then, with the number of the scenario."""
         names_of_tenants = self.tenants
         for (lane, replays), bonds in zip(self.lanes, self._bonds, strict=True):
-            own: Int32s = lane.codes[piece.codes]
+            codes: Int32s = lane.codes[piece.codes]
             batch = Batch(
-                own,
+                codes,
                 piece.times,
                 piece.services,
                 piece.messages,
                 piece.messages,
-                _keys(piece.rows, lane.plan, own),
+                _keys(piece.rows, lane.plan, codes),
                 piece.groups,
                 piece.priorities,
                 piece.tenants,
                 piece.costs,
                 piece.rollbacks,
-                _bindings(piece.rows, lane.plan, own, piece.groups, piece.openers, bonds),
+                _bindings(piece.rows, lane.plan, codes, piece.groups, piece.openers, bonds),
             )
             replays.feed(batch, len(self._groups), names_of_tenants)
             yield lane.scenario, replays.done()
@@ -121,19 +121,19 @@ class Lanes:
 
     def oldest(self) -> int:
         """The number of the first message that is not over in all scenarios, or of the next one."""
-        found = self._next
+        number = self._next
         for _, replays in self.lanes:
             left = replays.left().message
-            found = min(found, int(left.min(initial=found)))
-        return found
+            number = min(number, int(left.min(initial=number)))
+        return number
 
 
 def _keys(piece: pa.RecordBatch, plan: ClassifiedPlan, codes: Int32s) -> Int64s:
-    found = np.full(len(codes), WITHOUT, np.int64)
+    keys = np.full(len(codes), WITHOUT, np.int64)
     for name in dict.fromkeys(plan.keyed.values()):
         mine = keyed_by(name, plan, codes)
-        found[mine] = np.asarray(piece.column(KEY_OF + name))[mine]
-    return found
+        keys[mine] = np.asarray(piece.column(KEY_OF + name))[mine]
+    return keys
 
 
 def _bindings(
@@ -153,10 +153,12 @@ def _bindings(
     by_opener = np.where(home == NO_KEY, NO_KEY, by_opener)
     by_group = np.full(n, NO_KEY) if groups is None else bonds[1].of(home, groups)
     by_group = np.where((home == NO_KEY) | (by_group == NO_KEY), NO_KEY, 2 * by_group + 1)
-    said = np.zeros(n, np.int8)
+    bind_codes = np.zeros(n, np.int8)
     if "bind" in piece.schema.names and "bind" in plan.relevant_attributes:
         coded = piece.column("bind").dictionary_encode()
         kinds = [Bindings.code(word or "") for word in coded.dictionary.to_pylist()]
-        said = np.array(kinds, np.int8)[np.asarray(coded.indices)]
+        bind_codes = np.array(kinds, np.int8)[np.asarray(coded.indices)]
     size = 2 * max(len(bonds[0]), len(bonds[1])) + 2
-    return Bindings(said, by_opener, by_group, np.zeros(size, np.int64), np.zeros(n, np.bool_))
+    return Bindings(
+        bind_codes, by_opener, by_group, np.zeros(size, np.int64), np.zeros(n, np.bool_)
+    )

@@ -157,11 +157,11 @@ def assign_waiting(m: Ints, a: Indexes, rule: Any) -> bool:  # noqa: ANN401
         j = m[g + group.HEAD]
         if not room(m, copies(m, m[j + job.CLASS])):
             return False
-        after, own = m[j + job.NEXT], m[j + job.PRIORITY]
-        if own == NONE:
+        after, priority = m[j + job.NEXT], m[j + job.PRIORITY]
+        if priority == NONE:
             m[j + job.PRIORITY] = m[g + group.RAISED]
         if not decide(m, a, rule, j):
-            m[j + job.PRIORITY] = own
+            m[j + job.PRIORITY] = priority
             return True
         leave(m, g, after, m[j + job.COST])
     return True
