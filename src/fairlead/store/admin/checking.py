@@ -52,15 +52,17 @@ class Finding(NamedTuple):
 
 def find(database: Database, now: int) -> list[Finding]:
     """What is wrong, but for the work of processes that are gone. `now`: microseconds."""
-    found = []
+    findings = []
     for name, what in CHECKS.items():
         for where, count, example in _run(database, f"find_{name}", now):
             if count:
-                found.append(Finding(what, where, count, "" if example is None else str(example)))
+                findings.append(
+                    Finding(what, where, count, "" if example is None else str(example))
+                )
     if is_restored(database):
         what = "events of a restored backup, after which no event would be read"
-        found.append(Finding(what, "journal", 1, ""))
-    return found
+        findings.append(Finding(what, "journal", 1, ""))
+    return findings
 
 
 def mend(database: Database, now: int, actor: str) -> None:
@@ -92,14 +94,14 @@ def mend_lost_messages(database: Database, clock: int | None, actor: str) -> boo
         queue = known_queue(database, name, clock)
         log = Log(database, name, queue.moment, actor)
         lost = [_outgoing(row) for row in rows if row[0] == name]
-        for _, each in lost:
+        for _, message in lost:
             log.add(
                 "arrived",
-                group=each.group or "",
-                key=each.key or "",
-                tenant=each.tenant,
-                cost=each.cost,
-                type=each.type,
+                group=message.group or "",
+                key=message.key or "",
+                tenant=message.tenant,
+                cost=message.cost,
+                type=message.type,
                 detail="was without its group",
             )
         arrive(database, queue, lost)

@@ -90,10 +90,10 @@ def dead(database: Database, queue: Queue, most: int, after: int, reason: str | 
 def _rows(
     database: Database, queue: Queue, most: int, after: int, reason: str | None
 ) -> Sequence[Row]:
-    given = {"queue": queue.id, "after": after, "most": most}
+    values = {"queue": queue.id, "after": after, "most": most}
     if reason is None:
-        return database.run("dead", **given)
-    return database.run("dead_of_reason", **given, reason=reason)
+        return database.run("dead", **values)
+    return database.run("dead_of_reason", **values, reason=reason)
 
 
 def dead_counts(database: Database, queue: Queue, reason: str | None, most: int) -> DeadCounts:
@@ -114,11 +114,11 @@ def requeue(database: Database, queue: Queue, chosen: Chosen, actor: str) -> Dea
         _, key, group, tenant, priority, reason, _, _, cost, type_, conversation, format_, body = (
             row
         )
-        each = OutgoingMessage(
+        message = OutgoingMessage(
             *(group, priority, key, type_, tenant, cost, None, None, format_, bytes(body)),
             conversation,
         )
-        batch.append((number, each))
+        batch.append((number, message))
         log.add(
             "arrived",
             id=number,
@@ -180,13 +180,13 @@ def _taken_out(
         rows = _rows(database, queue, STEP, chosen.after, chosen.reason)
     else:
         for key in dict.fromkeys(chosen.ids):
-            found = database.run("dead_by_key", queue=queue.id, key=key)
-            if not found:
+            letters = database.run("dead_by_key", queue=queue.id, key=key)
+            if not letters:
                 raise MessageError(
                     f"id: found {repr_of(key)}, allowed: that of a dead letter of queue "
                     f"{queue.name!r}"
                 )
-            rows = [*rows, *found]
+            rows = [*rows, *letters]
     dropped = database.run("drop_dead", queue=queue.id, ids=[row[0] for row in rows])
     ours = {id_ for (id_,) in dropped}  # another may have taken some of them out meanwhile
     after = rows[-1][0] if chosen.ids is None and len(rows) == STEP else None

@@ -35,22 +35,22 @@ def declare(database: Database, file: File, now: int | None, path: str) -> None:
         check(file, known.message_types, known.contracts)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}", error.place) from None
-    for each in file.queues:
-        named = {key: getattr(each, key) for key in (*admin.ORDER, *admin.LIMITS)}
-        named["max_failures"] = each.max_failures or None
-        named["retry"] = kept_backoff(each.retry.whole if each.retry else None)
-        named["count_as_failure"] = json.dumps(each.count_as_failure)
+    for section in file.queues:
+        named = {key: getattr(section, key) for key in (*admin.ORDER, *admin.LIMITS)}
+        named["max_failures"] = section.max_failures or None
+        named["retry"] = kept_backoff(section.retry.whole if section.retry else None)
+        named["count_as_failure"] = json.dumps(section.count_as_failure)
         named["limits"] = kept_limits(
             [
                 Limit(
                     *(limit.of, limit.match or "*", limit.in_work, limit.interval),
                     burst=limit.burst or 1,
                 )
-                for limit in each.limits
+                for limit in section.limits
             ]
         )
-        named["keep_dead"] = each.keep_dead and int(each.keep_dead * DAY * MICROS)
-        admin.set_queue(database, each.name, now, named)
+        named["keep_dead"] = section.keep_dead and int(section.keep_dead * DAY * MICROS)
+        admin.set_queue(database, section.name, now, named)
     for kind in file.message_types:
         write(database, MESSAGE_TYPE, MessageType(kind.name, kind.validation, kind.schema))
     for contract in file.contracts:
@@ -59,10 +59,10 @@ def declare(database: Database, file: File, now: int | None, path: str) -> None:
     for service in file.services:
         queue = made_queue(database, service.queue, now)
         database.run("serve", queue=queue.id)
-        kept = DeclaredService(
+        declaration = DeclaredService(
             service.name, service.queue, list(service.contracts), service.max_readers
         )
-        write(database, SERVICE, kept)
+        write(database, SERVICE, declaration)
     for schedule in file.schedules:
         made_queue(database, schedule.queue, now)
         try:

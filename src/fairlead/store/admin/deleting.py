@@ -36,12 +36,12 @@ def delete(database: Database, name: str, now: int | None, actor: str, reason: s
         check_unused(database, queue)
     ((messages, delayed, dead),) = database.run("what_is_in", queue=queue.id)
     counts = {"waiting": messages, "delayed": delayed, "dead": dead}
-    if found := [f"{count} {what}" for what, count in counts.items() if count]:
-        said = f"queue: found {repr_of(name)}, which is not empty ({listed(found)}), allowed: "
+    if contents := [f"{count} {what}" for what, count in counts.items() if count]:
+        start = f"queue: found {repr_of(name)}, which is not empty ({listed(contents)}), allowed: "
         end = ", which deletes that first"
         raise MessageError(
-            f"{said}an empty one, or with purge=True{end}",
-            in_shell=f"{said}an empty one, or with --purge{end}",
+            f"{start}an empty one, or with purge=True{end}",
+            in_shell=f"{start}an empty one, or with --purge{end}",
         )
     log = Log(database, name, queue.moment, actor)
     log.add("deleted", detail=reason or None)
@@ -59,10 +59,13 @@ def _users(database: Database, queue: Queue) -> Iterator[str]:
     for (name,) in database.run("schedules_to", queue=queue.name):
         yield f"schedule {name}"
     for (name,) in database.run("cluster_names"):
-        for each in pool(database, name).machines:
-            said = each.attributes
-            if said.get("present", True) and (said.get("queue") or each.name) == queue.name:
-                yield f"destination {each.name} of cluster {name}"
+        for machine in pool(database, name).machines:
+            attributes = machine.attributes
+            if (
+                attributes.get("present", True)
+                and (attributes.get("queue") or machine.name) == queue.name
+            ):
+                yield f"destination {machine.name} of cluster {name}"
     ((ends, held, readers),) = database.run("who_needs", queue=queue.id, name=queue.name)
     if ends:
         yield f"{plural(ends, 'end')} of dialogs"

@@ -103,10 +103,10 @@ class ListedService(NamedTuple):
 
 def number_of(dialog: object) -> int:
     """The number of a dialog. Raises MessageError."""
-    found = DIALOG.fullmatch(dialog) if isinstance(dialog, str) else None
-    if found is None:
+    match = DIALOG.fullmatch(dialog) if isinstance(dialog, str) else None
+    if match is None:
         raise MessageError(f"dialog: found {repr_of(dialog)}, allowed: a name such as d-17")
-    return int(found[1])
+    return int(match[1])
 
 
 def waits(
@@ -135,11 +135,11 @@ def listed_services(database: Database, declared: Declared) -> list[ListedServic
     counts: dict[str, int] = dict(database.run("open_of_services"))
     return [
         ListedService(
-            *(each.name, each.queue),
-            [declared.contract(contract) for contract in each.contracts],
-            *(each.max_readers, counts.get(each.name, 0)),
+            *(service.name, service.queue),
+            [declared.contract(contract) for contract in service.contracts],
+            *(service.max_readers, counts.get(service.name, 0)),
         )
-        for each in declared.services.values()
+        for service in declared.services.values()
     ]
 
 
@@ -196,10 +196,10 @@ def described(database: Database, ends: Sequence[Endpoint], now: int) -> list[Op
             timer=None if due is None else seconds(due),
         )
 
-    found = []
+    descriptions = []
     for pair in dialogs.values():
         near, far = pair[0], pair.get(1)
-        found.append(
+        descriptions.append(
             OpenDialog(
                 near.name,
                 near.contract,
@@ -210,7 +210,7 @@ def described(database: Database, ends: Sequence[Endpoint], now: int) -> list[Op
                 near.far_service,
             )
         )
-    return found
+    return descriptions
 
 
 def _groups(database: Database, ends: Sequence[Endpoint]) -> Mapping[int, _Group]:

@@ -55,12 +55,12 @@ def held_groups(
     rows = database.run("held_groups", queue=queue and queue.id, most=most)
     holders = {row[-3:] for row in rows if row[-3] is not None}
     gone = leases.gone_among(database, sorted(holders))
-    found = []
+    groups = []
     for *most_of, reader, client, actor, taken, deadline, holder, _, _ in rows:
         whose = client or _taken_for(reader, actor)
         times = seconds(taken), seconds(deadline)
-        found.append(HeldGroup(*(*most_of, reader, whose, *times, holder in gone)))
-    return found
+        groups.append(HeldGroup(*(*most_of, reader, whose, *times, holder in gone)))
+    return groups
 
 
 def _taken_for(reader: str, actor: str) -> str:

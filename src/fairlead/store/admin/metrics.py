@@ -28,30 +28,30 @@ def write(
 ) -> None:
     """What each queue holds, how often each destination was chosen, how late each schedule is."""
     for name, meaning in GAUGES.items():
-        for each in queues:
-            labels = {"queue": each.queue}
-            to.add(f"fairlead_queue_{name}", "gauge", labels, getattr(each, name), meaning=meaning)
-    for each in queues:
-        said = "For how long the oldest group that can be taken has waited; 0: there is none."
-        labels = {"queue": each.queue}
-        to.add("fairlead_queue_oldest_seconds", "gauge", labels, each.oldest, meaning=said)
-        said = "For how long the group that was taken first of those in hand is held; 0: none is."
+        for queue in queues:
+            labels = {"queue": queue.queue}
+            to.add(f"fairlead_queue_{name}", "gauge", labels, getattr(queue, name), meaning=meaning)
+    for queue in queues:
+        text = "For how long the oldest group that can be taken has waited; 0: there is none."
+        labels = {"queue": queue.queue}
+        to.add("fairlead_queue_oldest_seconds", "gauge", labels, queue.oldest, meaning=text)
+        text = "For how long the group that was taken first of those in hand is held; 0: none is."
         name = "fairlead_queue_longest_held_seconds"
-        to.add(name, "gauge", labels, each.longest_held, meaning=said)
-        said = "1: the queue gives work; 0: it is switched off."
-        to.add("fairlead_queue_enabled", "gauge", labels, int(each.enabled), meaning=said)
-        said = "Tenants of the queue that are switched off."
-        count = len(each.off_tenants)
-        to.add("fairlead_queue_tenants_off", "gauge", labels, count, meaning=said)
+        to.add(name, "gauge", labels, queue.longest_held, meaning=text)
+        text = "1: the queue gives work; 0: it is switched off."
+        to.add("fairlead_queue_enabled", "gauge", labels, int(queue.enabled), meaning=text)
+        text = "Tenants of the queue that are switched off."
+        count = len(queue.off_tenants)
+        to.add("fairlead_queue_tenants_off", "gauge", labels, count, meaning=text)
     for schedule, late in overdue.items():
-        said = "For how long a tick of a schedule is due that was not sent; 0: none is."
+        text = "For how long a tick of a schedule is due that was not sent; 0: none is."
         name = "fairlead_schedule_overdue_seconds"
-        to.add(name, "gauge", {"schedule": schedule}, late, meaning=said)
+        to.add(name, "gauge", {"schedule": schedule}, late, meaning=text)
     for pool in pools:
         for machine in pool.machines:
             labels = {"cluster": pool.name, "destination": machine.name}
-            said = "Messages for which a destination was chosen, since the cluster's last reset."
-            to.add("fairlead_destination_chosen", "gauge", labels, machine.sent, meaning=said)
-            said = "1: a message that says nothing can go there now."
+            text = "Messages for which a destination was chosen, since the cluster's last reset."
+            to.add("fairlead_destination_chosen", "gauge", labels, machine.sent, meaning=text)
+            text = "1: a message that says nothing can go there now."
             candidate = int(machine.candidate)
-            to.add("fairlead_destination_candidate", "gauge", labels, candidate, meaning=said)
+            to.add("fairlead_destination_candidate", "gauge", labels, candidate, meaning=text)

@@ -92,8 +92,8 @@ def purge(
     """
     log = Log(database, queue.name, queue.moment, actor)
     why = f"{WHY}: {reason}" if reason else WHY
-    found = {"queue": queue.id, "until": at.until, "most": PORTION, "tenant": which.tenant}
-    rows = database.run("purge_delayed", **found, name=which.group, now=queue.now, reason=why)
+    values = {"queue": queue.id, "until": at.until, "most": PORTION, "tenant": which.tenant}
+    rows = database.run("purge_delayed", **values, name=which.group, now=queue.now, reason=why)
     for key, name, tenant, cost, type_ in rows:
         complete_delayed(database, queue, key, why)
         _log(log, name, key, tenant, cost, type_, why)
@@ -101,11 +101,11 @@ def purge(
         log.flush()
         return at._replace(deleted=len(rows))
     span = _span(database, queue, which.group, at)
-    held = [] if span is None else database.run("hold_unheld", **found, **span, now=queue.now)
+    held = [] if span is None else database.run("hold_unheld", **values, **span, now=queue.now)
     groups = [_Unheld(*row) for row in sorted(held)]
     if not groups:
         return None
-    by_id = {each.id: each for each in groups}
+    by_id = {group.id: group for group in groups}
     rows = database.run("unsaid_of", ids=[*by_id], until=at.until, most=PORTION)
     for id_, _, key, cost, type_ in rows:
         _log(log, by_id[id_].name, key, by_id[id_].tenant, cost, type_, why)
@@ -135,20 +135,20 @@ def _span(
 
 def _let_go(database: Database, queue: Queue, groups: Sequence[_Unheld], purged: set[int]) -> None:
     """What is left of groups stands where it stood; those of which nothing is left end."""
-    raises = raises_of(database, [each.id for each in groups])
+    raises = raises_of(database, [group.id for group in groups])
     put_back(
         database,
         queue,
         [
             Left(
-                each.id,
-                raises.get(each.id, NO_ENTRY),
-                0 if each.id in purged else each.releases,
-                0 if each.id in purged else each.failures,
-                each.not_before,
-                Entry(each.priority, each.entered, each.number),
+                group.id,
+                raises.get(group.id, NO_ENTRY),
+                0 if group.id in purged else group.releases,
+                0 if group.id in purged else group.failures,
+                group.not_before,
+                Entry(group.priority, group.entered, group.number),
             )
-            for each in groups
+            for group in groups
         ],
     )
 
@@ -169,7 +169,7 @@ def what_goes(database: Database, queue: Queue, which: Which) -> int:
 
 def what_stays(database: Database, queue: Queue, which: Which) -> tuple[int, int]:
     """How many messages readers hold, and how many others are of conversations."""
-    ((working, said),) = database.run(
+    ((working, dialog_messages),) = database.run(
         "what_stays", queue=queue.id, name=which.group, tenant=which.tenant
     )
-    return int(working), int(said)
+    return int(working), int(dialog_messages)

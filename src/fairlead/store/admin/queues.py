@@ -146,20 +146,20 @@ class TenantMetrics(NamedTuple):
 
 def check_limits(named: Mapping[str, object]) -> None:
     """Raises MessageError for what a queue may not be limited to."""
-    for what, found in named.items():
+    for what, value in named.items():
         if what == "poison":
-            if found not in POISON:
-                raise MessageError(f"poison: found {repr_of(found)}, allowed: {listed(POISON)}")
-        elif found is not None:
-            whole(what, found, 1, MOST_SECONDS if what == "max_seconds" else MAX_NUMBER)
+            if value not in POISON:
+                raise MessageError(f"poison: found {repr_of(value)}, allowed: {listed(POISON)}")
+        elif value is not None:
+            whole(what, value, 1, MOST_SECONDS if what == "max_seconds" else MAX_NUMBER)
 
 
 def set_queue(database: Database, name: str, now: int | None, named: Mapping[str, object]) -> None:
     """Change what is named of how a queue is set; it is created if need be. Raises ConfigError."""
     queue = made_queue(database, name, now)
     columns = queue.columns
-    kept = {key: getattr(columns, key) for key in DECLARED}
-    new = {**_settings(queue), **kept, **named}
+    declarations = {key: getattr(columns, key) for key in DECLARED}
+    new = {**_settings(queue), **declarations, **named}
     limits = {key: new.pop(key) for key in (*LIMITS, *DECLARED)}
     order = read(new, Order)
     weights = json.dumps(dict(order.weights), sort_keys=True)
@@ -205,9 +205,9 @@ def _set_lanes(database: Database, queue: Queue) -> None:
 
 def _settings(queue: Queue) -> dict[str, Any]:
     """How a queue is set, as a user says it."""
-    found = queue.columns._asdict()
+    values = queue.columns._asdict()
     return {
-        **{key: found[key] for key in (*ORDER, *LIMITS) if key in found},
+        **{key: values[key] for key in (*ORDER, *LIMITS) if key in values},
         "ageing": seconds(queue.step),
         "weights": dict(queue.weights),
     }
@@ -232,7 +232,7 @@ def place_anew(database: Database, name: str, after: int, now: int | None) -> in
 
 def metrics(database: Database, now: int | None) -> list[Metrics]:
     """What each queue holds."""
-    found = []
+    measures = []
     for (name,) in database.run("queue_names"):
         queue = known_queue(database, name, now)
         ((*counts, oldest, taken, failures),) = database.run("metrics", queue=queue.id)
@@ -243,15 +243,15 @@ def metrics(database: Database, now: int | None) -> list[Metrics]:
             "retry": queue.backoff and queue.backoff.in_seconds,
             "count_as_failure": json.loads(queue.columns.count_as_failure),
             "keep_dead": queue.columns.keep_dead and queue.columns.keep_dead / (DAY * MICROS),
-            "limits": [each.in_words for each in queue.limits],
+            "limits": [limit.in_words for limit in queue.limits],
         }
-        found.append(Metrics(name, *[*counts, *ages, failures], **_settings(queue) | state))
-    return found
+        measures.append(Metrics(name, *[*counts, *ages, failures], **_settings(queue) | state))
+    return measures
 
 
 def by_tenant(database: Database, now: int | None) -> list[TenantMetrics]:
     """What each queue holds of each tenant, the most messages first; also who is switched off."""
-    found: list[TenantMetrics] = []
+    measures: list[TenantMetrics] = []
     for (name,) in database.run("queue_names"):
         queue = known_queue(database, name, now)
         rows = database.run("by_tenant", queue=queue.id)
@@ -261,8 +261,8 @@ def by_tenant(database: Database, now: int | None) -> list[TenantMetrics]:
             state = off_columns(
                 off(database, queue, tenant) if tenant in queue.off_tenants else None
             )
-            found.append(TenantMetrics(*(name, tenant, *counts, queue.since(oldest)), **state))
-    return found
+            measures.append(TenantMetrics(*(name, tenant, *counts, queue.since(oldest)), **state))
+    return measures
 
 
 def held(database: Database, queue: Queue) -> list[TakenGroup]:
@@ -284,10 +284,10 @@ def prune(database: Database, keep: int, now: int | None) -> int:
     Also what clusters were before that.
     """
     moment = time_of(database, now)
-    found = len(database.run("prune_journal", before=moment - keep, most=STEP))
-    found += len(database.run("forget_ids", now=moment, most=STEP, remembered=REMEMBERED))
-    found += len(database.run("prune_choice_runs", before=moment - keep, most=STEP))
-    return found + len(database.run("forget_versions"))
+    count = len(database.run("prune_journal", before=moment - keep, most=STEP))
+    count += len(database.run("forget_ids", now=moment, most=STEP, remembered=REMEMBERED))
+    count += len(database.run("prune_choice_runs", before=moment - keep, most=STEP))
+    return count + len(database.run("forget_versions"))
 
 
 def recover(database: Database, now: int | None, actor: str) -> int:

@@ -58,8 +58,8 @@ def switch_tenant(
     (number,) = log.draw()
     log.add(KINDS[on], id=number, tenant=tenant, detail=reason or None)
     now_off = queue.off_tenants ^ {tenant}
-    kept = json.dumps(sorted(now_off)) if now_off else None
-    database.run("set_off_tenants", queue=queue.id, off_tenants=kept)
+    text = json.dumps(sorted(now_off)) if now_off else None
+    database.run("set_off_tenants", queue=queue.id, off_tenants=text)
     if line is not None:
         if on:
             line.switch_on(tenant, number)

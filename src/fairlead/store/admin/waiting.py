@@ -84,8 +84,8 @@ def outlook(database: Database, queue: Queue, most: int) -> Outlook:
     )
     ((working,),) = database.run("held_count", queue=queue.id)
     ((ready,),) = database.run("ready_count", queue=queue.id)
-    found = look_ahead(tenants, queue.step, most, working)
-    return found._replace(waiting=ready)
+    forecast = look_ahead(tenants, queue.step, most, working)
+    return forecast._replace(waiting=ready)
 
 
 def _tenants(database: Database, queue: Queue, most: int) -> list[Tenant]:
@@ -138,13 +138,13 @@ def groups_before(database: Database, queue: Queue, group: str) -> int:
         return 0
     ((_, _, _, _, owner, *place),) = rows
     between = (*FIRST, *place)
-    ((found,),) = database.run(
+    ((count,),) = database.run(
         "count_between",
         queue=queue.id,
         tenant=owner if queue.fair == FAIR else None,
         **dict(zip(("a1", "a2", "b1", "b2"), between, strict=True)),
     )
-    return int(found)
+    return int(count)
 
 
 def promotion(
@@ -169,8 +169,8 @@ def promotion(
         return {"queue": queue.id, "tenant": tenant, "a1": a1, "a2": a2, "b1": b1, "b2": b2}
 
     def count(first: Sequence[int], last: Sequence[int]) -> int:
-        ((found,),) = database.run("count_between", **between(first, last))
-        return int(found)
+        ((total,),) = database.run("count_between", **between(first, last))
+        return int(total)
 
     ranked = Tenant(owner, 0, queue.share(owner))
     _put(database, queue, ranked, database.run("groups_between", most=most, **between(new, old)))
@@ -208,13 +208,13 @@ def peek(
             (row[0], group, row[4])
             for row in database.run("group_place", queue=queue.id, name=group)
         ]
-    found: list[Received] = []
+    messages: list[Received] = []
     reading = _Reading(database, most, room)
     for id_, name, tenant, *_ in rows:
-        found += [received(row, name or "", tenant) for row in reading.messages(id_)]
+        messages += [received(row, name or "", tenant) for row in reading.messages(id_)]
         if reading.is_full:
             break
-    return found
+    return messages
 
 
 class _Reading:
@@ -234,17 +234,17 @@ class _Reading:
         return self._room is not None and self._room <= 0
 
     def messages(self, group: int) -> list[Stored]:
-        found: list[Stored] = []
+        waiting_messages: list[Stored] = []
         after, more = BEFORE_ALL, True
-        while more and len(found) < self._most and not self.is_full:
-            page = min(self._most - len(found), self._page())
+        while more and len(waiting_messages) < self._most and not self.is_full:
+            page = min(self._most - len(waiting_messages), self._page())
             rows = self._database.run("more_of", id=group, after=after, most=page)
             read = [Stored(*row) for row in rows]
             more = len(read) == page
             after = read[-1].id if read else after
             self._count(read)
-            found += read
-        return found
+            waiting_messages += read
+        return waiting_messages
 
     def _page(self) -> int:
         if self._room is None:
