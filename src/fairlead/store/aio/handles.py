@@ -112,8 +112,8 @@ class AsyncConversation:
 
     async def bound(self) -> AsyncConversation | None:
         """The conversation that this one is bound to; None: there is none, or it has ended."""
-        found = await self._acting.read(self.plain.bound)
-        return None if found is None else AsyncConversation(found, self._acting)
+        conversation = await self._acting.read(self.plain.bound)
+        return None if conversation is None else AsyncConversation(conversation, self._acting)
 
     async def end(self, error: tuple[int, str] | None = None, *, cleanup: bool = False) -> None:
         """End this end, as `Conversation.end` does."""
@@ -209,18 +209,18 @@ class AsyncWork:
 
     async def __anext__(self) -> AsyncMessage:
         if self.plain.is_at_hand():
-            found: Message | None = next(self.plain)
+            message: Message | None = next(self.plain)
         else:
-            found = await self._acting.read(partial(next, self.plain, None))
-        if found is None:
+            message = await self._acting.read(partial(next, self.plain, None))
+        if message is None:
             raise StopAsyncIteration
-        self._given[found.number] = found
-        return self._message(found)
+        self._given[message.number] = message
+        return self._message(message)
 
     async def peek(self) -> AsyncMessage | None:
         """The message that would be given next; None: there is none."""
-        found = await self._acting.read(self.plain.peek)
-        return None if found is None else self._message(found)
+        message = await self._acting.read(self.plain.peek)
+        return None if message is None else self._message(message)
 
     async def accept(self) -> None:
         """What was given is done."""
@@ -235,8 +235,8 @@ class AsyncWork:
         rejected.
         """
         one = None if message is None else self._plain_message(message)
-        found = await self._acting.settle(partial(self.plain.reject, reason, one))
-        return [self._message(each) for each in found]
+        letters = await self._acting.settle(partial(self.plain.reject, reason, one))
+        return [self._message(letter) for letter in letters]
 
     async def release(self, delay: float | None = None, error: str = "", done: int = 0) -> None:
         """All messages return to their places, and the group to its own.
@@ -300,10 +300,10 @@ class AsyncWork:
         )
 
     def _plain_message(self, message: AsyncMessage) -> Message:
-        found = self._given.get(getattr(message, "number", 0))
-        if found is None:
+        plain_message = self._given.get(getattr(message, "number", 0))
+        if plain_message is None:
             raise not_given(message)
-        return found
+        return plain_message
 
     def __repr__(self) -> str:
         return f"<Async{repr(self.plain)[1:]}"
@@ -359,8 +359,8 @@ class AsyncTransaction:
 
     async def take(self, queue: str, *, group: str | None = None) -> AsyncWork | None:
         """Take a group in this transaction, as `Transaction.take` does."""
-        found = await self.do(partial(self.plain.take, queue, group=group))
-        return None if found is None else AsyncWork(found, self._acting)
+        work = await self.do(partial(self.plain.take, queue, group=group))
+        return None if work is None else AsyncWork(work, self._acting)
 
     async def accept(self, work: AsyncWork | None = None) -> None:
         """What the reader was given is done."""
@@ -390,8 +390,8 @@ class AsyncTransaction:
         Gives a cursor with `fetchone`, `fetchmany` and `fetchall`, which are awaited, `rowcount`
         and `description`; it can be iterated over with `async for`.
         """
-        found = await self.do(partial(self.plain.execute, sql, values))
-        return found if hasattr(found, "__aiter__") else AsyncCursor(found, self.do)
+        cursor = await self.do(partial(self.plain.execute, sql, values))
+        return cursor if hasattr(cursor, "__aiter__") else AsyncCursor(cursor, self.do)
 
     async def begin_dialog(
         self,
@@ -404,7 +404,7 @@ class AsyncTransaction:
         lifetime: Time | None = None,
     ) -> AsyncConversation:
         """Begin a dialog between two services, as `Transaction.begin_dialog` does."""
-        found = await self.do(
+        conversation = await self.do(
             partial(
                 self.plain.begin_dialog,
                 service,
@@ -415,22 +415,22 @@ class AsyncTransaction:
                 lifetime=lifetime,
             )
         )
-        self.begun.append(AsyncConversation(found, self._acting))
+        self.begun.append(AsyncConversation(conversation, self._acting))
         return self.begun[-1]
 
     async def conversation(self, conversation: AsyncConversation | str) -> AsyncConversation:
         """The same end of a dialog inside this transaction."""
-        given = plain_of(conversation)
-        if given is None:
+        handle = plain_of(conversation)
+        if handle is None:
             raise MessageError("conversation: found None, allowed: a conversation, or its id")
-        found = await self.do(partial(self.plain.conversation, given))
-        return AsyncConversation(found, self._acting)
+        end = await self.do(partial(self.plain.conversation, handle))
+        return AsyncConversation(end, self._acting)
 
     async def do(self, verb: Callable[[], T]) -> T:
         """Run something in the transaction, when what was begun before it has ended."""
         async with self._one:
-            found: T = await self._within(verb)
-            return found
+            result: T = await self._within(verb)
+            return result
 
 
 def _plain(work: AsyncWork | None) -> HeldWork | None:
@@ -456,8 +456,8 @@ class ActingWithin:
         self, conversation: Conversation, wait: float, lease: float
     ) -> AsyncWork | None:
         plain = self._tx.plain
-        found = await self._tx.do(partial(plain.receive, conversation, wait, lease))
-        return None if found is None else AsyncWork(found, self)
+        work = await self._tx.do(partial(plain.receive, conversation, wait, lease))
+        return None if work is None else AsyncWork(work, self)
 
     @asynccontextmanager
     async def transaction(self, work: AsyncWork) -> AsyncIterator[AsyncTransaction]:
@@ -481,13 +481,13 @@ class AsyncCursor:
 
     async def fetchmany(self, size: int = 100) -> list[Any]:
         """The next rows, at most so many."""
-        found: list[Any] = await self._do(partial(self._cursor.fetchmany, size))
-        return found
+        rows: list[Any] = await self._do(partial(self._cursor.fetchmany, size))
+        return rows
 
     async def fetchall(self) -> list[Any]:
         """All that are left."""
-        found: list[Any] = await self._do(self._cursor.fetchall)
-        return found
+        rows: list[Any] = await self._do(self._cursor.fetchall)
+        return rows
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         while rows := await self.fetchmany():

@@ -72,12 +72,12 @@ class Here:
             error = CancelledError()
             await self._run(lambda: block.__exit__(type(error), error, None))
 
-        found: T = await self._endings.to_the_end(self._run(block.__enter__), undo)
-        return found
+        result: T = await self._endings.to_the_end(self._run(block.__enter__), undo)
+        return result
 
     async def within(self, verb: Callable[[], T]) -> T:
-        found: T = await self._run(verb)
-        return found
+        result: T = await self._run(verb)
+        return result
 
     async def end(
         self,
@@ -91,14 +91,14 @@ class Here:
 
 async def unwrapped(connection: object) -> Any:  # noqa: ANN401 - a driver's connection
     """The driver's connection under one of SQLAlchemy's for loops, in a transaction."""
-    found: Any = connection
-    if hasattr(found, "sync_session"):
-        found = await found.connection()
-    if hasattr(found, "sync_connection") and hasattr(found, "get_raw_connection"):
-        if not found.in_transaction():
-            await found.begin()  # else its commit would know of no transaction
-        found = (await found.get_raw_connection()).driver_connection
-    return found
+    layer: Any = connection
+    if hasattr(layer, "sync_session"):
+        layer = await layer.connection()
+    if hasattr(layer, "sync_connection") and hasattr(layer, "get_raw_connection"):
+        if not layer.in_transaction():
+            await layer.begin()  # else its commit would know of no transaction
+        layer = (await layer.get_raw_connection()).driver_connection
+    return layer
 
 
 def on_sqlite(

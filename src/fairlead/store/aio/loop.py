@@ -102,12 +102,12 @@ class LoopConnections(Connections):
             self._leave(caller, in_turn=False)
             raise
         try:
-            found = super()._free()
+            result = super()._free()
         except BaseException:
             self._leave(caller, in_turn=in_turn)
             raise
-        self._users[id(found[0])] = caller, in_turn
-        return found
+        self._users[id(result[0])] = caller, in_turn
+        return result
 
     async def _turn(self) -> None:
         try:

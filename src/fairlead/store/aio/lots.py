@@ -87,17 +87,17 @@ class Lots:
         place = _Place(item, asyncio.get_running_loop().create_future())
         line.places.append(place)
         try:
-            told = bridge.wait_for(place.told)
+            answer = bridge.wait_for(place.told)
         except asyncio.CancelledError:
             if place.told.done() and not place.told.cancelled():
                 self._pass_on(key, place.told)
             raise
-        if told is _Told.ALONE:
+        if answer is _Told.ALONE:
             return alone()
-        if told is _Told.LEAD:
+        if answer is _Told.LEAD:
             turn = _Turn(key, leads=True)
             return self._in_turn(turn, lambda: self._lead(key, place, alone, together))
-        result: Found = told
+        result: Found = answer
         return result
 
     def _in_turn(self, turn: _Turn, what: Callable[[], Found]) -> Found:
@@ -143,17 +143,17 @@ class Lots:
             place = waiting.popleft()
             if not place.told.done():
                 lot.append(place)
-        found: list[Found] | None = None
+        results: list[Found] | None = None
         try:
             if len(lot) > FEW:
-                found = together([each.item for each in lot])
+                results = together([place.item for place in lot])
         except StoreError as error:
-            for each in lot[1:]:
-                if not each.told.done():
-                    each.told.set_exception(copy(error))
+            for follower in lot[1:]:
+                if not follower.told.done():
+                    follower.told.set_exception(copy(error))
             raise
         finally:
-            for k, each in enumerate(lot[1:], 1):
-                if not each.told.done():
-                    each.told.set_result(_Told.ALONE if found is None else found[k])
-        return alone() if found is None else found[0]
+            for k, follower in enumerate(lot[1:], 1):
+                if not follower.told.done():
+                    follower.told.set_result(_Told.ALONE if results is None else results[k])
+        return alone() if results is None else results[0]

@@ -87,10 +87,10 @@ class Endings:
         cancelled = False
 
         async def all_of_it() -> T:
-            found = await what
+            result = await what
             if cancelled and undo is not None:
-                await undo(found)
-            return found
+                await undo(result)
+            return result
 
         task = asyncio.create_task(all_of_it(), context=context)
         try:

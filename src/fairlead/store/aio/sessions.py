@@ -86,17 +86,17 @@ class LoopSessionLocks(SessionLocks):
                 if self._is_to_be_asked():
                     self._asked = time.monotonic()
                     await bridge.run_verb(lambda: database.run("time"))
-                found = await self._new(database)
-                if not found:
+                arrivals = await self._new(database)
+                if not arrivals:
                     await self._until_said(database, left)
-                    found = await self._new(self._open_one())
+                    arrivals = await self._new(self._open_one())
             except (Error, StoreError) as error:
                 self._open_one()
                 if not database.lost:
                     raise StoreError(f"{database.place}: {error}") from None
                 await bridge.run_verb(self._connect)
-                found = self._maybe_missed()
-        return found
+                arrivals = self._maybe_missed()
+        return arrivals
 
     def _open_one(self) -> PostgreSQL:
         """The session. Raises StoreError: whoever hears of nothing at once would ask for ever."""
@@ -116,7 +116,7 @@ class LoopSessionLocks(SessionLocks):
 
     async def _new(self, database: PostgreSQL) -> list[tuple[int, bool]]:
         notifies = database.connection.notifies(timeout=0)
-        return [self._meaning(each) async for each in notifies]
+        return [self._meaning(notice) async for notice in notifies]
 
     def _open(self) -> PostgreSQL:
         return open_postgresql(self._url, AsyncPostgreSQL)

@@ -102,14 +102,14 @@ class AsyncStore:
         takes. Raises StoreError.
         """
         check_url(url)
-        found: Opened
+        parts: Opened
         whole("connections", connections, 1)
         how: dict[str, Any] = {"create": create, "upgrade": upgrade, "lock_timeout": lock_timeout}
         if url.startswith(SQLITE):
-            found = await opened_on_sqlite(url, clock, how)
+            parts = await opened_on_sqlite(url, clock, how)
         else:
-            found = await opened_on_postgresql(url, clock, how, connections)
-        return cls(*found)
+            parts = await opened_on_postgresql(url, clock, how, connections)
+        return cls(*parts)
 
     async def close(self) -> None:
         """Close all connections. Work that is not settled is taken back by whoever takes next."""
@@ -150,8 +150,8 @@ class AsyncStore:
 
         Others go on while it waits. Where its task is cancelled, nothing is taken.
         """
-        found = await self.take_many(queue, 1, wait, group=group, lease=lease)
-        return found[0] if found else None
+        works = await self.take_many(queue, 1, wait, group=group, lease=lease)
+        return works[0] if works else None
 
     async def take_many(
         self,
@@ -178,12 +178,12 @@ class AsyncStore:
 
     async def working(self, queue: str) -> list[AsyncWork]:
         """The work in the hands of readers, in the order in which it was taken."""
-        found = await self._runner.read(partial(self.plain.working, queue))
-        return [AsyncWork(each, self._acting) for each in found]
+        works = await self._runner.read(partial(self.plain.working, queue))
+        return [AsyncWork(work, self._acting) for work in works]
 
     async def accept(self, works: Iterable[AsyncWork]) -> None:
         """Accept several works in one transaction."""
-        every = [each.plain for each in works]
+        every = [work.plain for work in works]
         await self._runner.surely(partial(self.plain.accept, every))
 
     def transaction(
@@ -225,7 +225,7 @@ class AsyncStore:
         lifetime: Time | None = None,
     ) -> AsyncConversation:
         """Begin a dialog between two services, as `Store.begin_dialog` does."""
-        found = await self._runner.write(
+        conversation = await self._runner.write(
             partial(
                 self.plain.begin_dialog,
                 service,
@@ -236,17 +236,17 @@ class AsyncStore:
                 lifetime=lifetime,
             )
         )
-        return AsyncConversation(found, self._acting)
+        return AsyncConversation(conversation, self._acting)
 
     async def conversation(self, id: str) -> AsyncConversation:  # noqa: A002 - it is called so
         """The end of a dialog with this id. Raises ConversationError."""
-        found = await self._runner.read(partial(self.plain.conversation, id))
-        return AsyncConversation(found, self._acting)
+        end = await self._runner.read(partial(self.plain.conversation, id))
+        return AsyncConversation(end, self._acting)
 
     async def ends(self, dialog: str) -> list[AsyncConversation]:
         """The ends of a dialog, the initiator's first, with their ids: to act as either."""
-        found = await self._runner.read(partial(self.plain.ends, dialog))
-        return [AsyncConversation(each, self._acting) for each in found]
+        sides = await self._runner.read(partial(self.plain.ends, dialog))
+        return [AsyncConversation(end, self._acting) for end in sides]
 
     service = reads(Store.service)
     services = reads(Store.services)
@@ -334,7 +334,7 @@ class AsyncStore:
         events = cast("Generator[Event]", self.plain.journal(since, **wanted))
         try:
             while page := await self._runner.read(lambda: list(islice(events, PAGE))):
-                for each in page:
-                    yield each
+                for event in page:
+                    yield event
         finally:
             await self._runner.read(events.close)

@@ -46,9 +46,9 @@ class StoreActing:
         if self._claims:
             return await self._runner.write(ask)
         async with self._claiming:
-            found = await self._runner.surely(ask)
+            request = await self._runner.surely(ask)
             self._claims = True
-            return found
+            return request
 
     async def receive(
         self, conversation: Conversation, wait: float, lease: float
@@ -56,8 +56,8 @@ class StoreActing:
         until = time.monotonic() + duration("wait", wait) / 1_000_000
         end = conversation.endpoint.id
         ask = partial(self.store.claim, lease, group=conversation.group, end=end)
-        found = await self.wait_for(conversation.queue, await self.claim(ask), until)
-        return found[0] if found else None
+        works = await self.wait_for(conversation.queue, await self.claim(ask), until)
+        return works[0] if works else None
 
     async def wait_for(self, wanted: str, claim: Claim, until: float) -> list[AsyncWork]:
         """Take what there is; wait for it until then. Where the task is cancelled, nothing is."""
@@ -70,17 +70,17 @@ class StoreActing:
             if works and waited:
                 self._waker.took(wanted)
             if works or left <= 0 or not await self._waker.wait(wanted, left, patience):
-                return [AsyncWork(each, self) for each in works]
+                return [AsyncWork(work, self) for work in works]
             waited = True
 
     async def is_ready(self, wanted: str, until: float) -> bool:
         """Whether a group can be taken, or can be until then."""
         patience = Patience()
         while True:
-            found = await self._runner.write(partial(self.store.ready, wanted))
+            answer = await self._runner.write(partial(self.store.ready, wanted))
             left = until - time.monotonic()
-            if found or left <= 0 or not await self._waker.wait(wanted, left, patience):
-                return found
+            if answer or left <= 0 or not await self._waker.wait(wanted, left, patience):
+                return answer
 
     @asynccontextmanager
     async def transaction(self, work: AsyncWork | None = None) -> AsyncIterator[AsyncTransaction]:
@@ -99,9 +99,9 @@ class StoreActing:
             if work is not None:
                 await work.give_back()
             raise
-        for each in tx.begun:
-            each.act_through(self)
+        for conversation in tx.begun:
+            conversation.act_through(self)
 
     async def _give_back(self, works: list[StoreWork]) -> None:
-        for each in works:
-            await AsyncWork(each, self).give_back()
+        for work in works:
+            await AsyncWork(work, self).give_back()

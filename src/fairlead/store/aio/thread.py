@@ -73,14 +73,14 @@ class OnThread:
         await self._wait()
         self._writer = asker()
         try:
-            found = await self._endings.to_the_end(
+            result = await self._endings.to_the_end(
                 self._run(block.__enter__), lambda _: self._undo(block)
             )
         except BaseException:
             self._pass_on()
             raise
         self._open = True
-        return found
+        return result
 
     async def end(
         self,

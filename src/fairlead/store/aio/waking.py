@@ -64,20 +64,20 @@ class LoopWaker(ABC):
         until = time.monotonic() + left
         while (left := until - time.monotonic()) > 0:
             missed = Counter(self._missed)
-            found = await self._seen(queue)
+            state = await self._seen(queue)
             again, patience.ready = patience.ready, False
-            rest = rest_of(found, left, again=again)
+            rest = rest_of(state, left, again=again)
             if rest is None:
                 patience.ready = True
                 return True
-            if found is None or not rest.hears:
+            if state is None or not rest.hears:
                 await asyncio.sleep(rest.seconds)
-                if found is not None:
+                if state is not None:
                     return True  # somebody else has it locked
                 continue
-            if any(self._missed[each] != missed[each] for each in (EVERY, found.id)):
+            if any(self._missed[number] != missed[number] for number in (EVERY, state.id)):
                 return True  # it came after the look
-            if await self._wait(found.id, rest.seconds) or found.watched or found.due is not None:
+            if await self._wait(state.id, rest.seconds) or state.watched or state.due is not None:
                 return True
         return False
 
@@ -91,8 +91,8 @@ class LoopWaker(ABC):
         """Nobody waits any more, from now on."""
         self._closed = True
         tasks = [*self._looks, *([self._listener] if self._listener else [])]
-        for each in tasks:
-            each.cancel()
+        for task in tasks:
+            task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for line in self._waiting.values():
             for woken in line:
@@ -112,10 +112,10 @@ class LoopWaker(ABC):
         """Nobody waits."""
 
     async def _look(self, queue: str) -> Seen | None:
-        found = await self._runner.read(partial(self._look_at, queue))
-        if found is not None:
-            self._names[found.id] = queue
-        return found
+        state = await self._runner.read(partial(self._look_at, queue))
+        if state is not None:
+            self._names[state.id] = queue
+        return state
 
     async def _wait(self, queue: int, seconds: float) -> bool:
         """Until this task is to look; whether somebody has woken it."""
@@ -149,9 +149,9 @@ class LoopWaker(ABC):
         line = self._waiting.get(queue)
         if not line:
             self._missed[queue] += 1
-        for each in line or ():
-            if not each.done():
-                each.set_result(None)
+        for waiter in line or ():
+            if not waiter.done():
+                waiter.set_result(None)
                 return
 
     async def _listen(self) -> None:
@@ -161,10 +161,10 @@ class LoopWaker(ABC):
                 await self._hear()
         except Exception as error:  # noqa: BLE001 - each that waits raises it
             for line in self._waiting.values():
-                for each in line:
-                    if not each.done():
+                for waiter in line:
+                    if not waiter.done():
                         lost = isinstance(error, StoreError)
-                        each.set_exception(type(error)(str(error)) if lost else error)
+                        waiter.set_exception(type(error)(str(error)) if lost else error)
 
     def _look_later(self, queue: int, seconds: float, *, surely: bool = False) -> None:
         """Look whether work is still there, and wake one who waits if it is.
@@ -185,15 +185,15 @@ class LoopWaker(ABC):
         if surely or queue not in self._waiting:
             return
         with suppress(StoreError):  # those who wait look by themselves, too
-            found = await self._look(self._names[queue])
-            if found is None or not found.enabled:
+            state = await self._look(self._names[queue])
+            if state is None or not state.enabled:
                 return
-            if found.watched:
+            if state.watched:
                 self._look_later(queue, LOOK, surely=True)
-            if found.ready:
+            if state.ready:
                 self._wake(queue)
-            elif found.due is not None:
-                self._look_later(queue, max(found.due, PAUSE))
+            elif state.due is not None:
+                self._look_later(queue, max(state.due, PAUSE))
 
 
 class Ears(LoopWaker):
@@ -205,13 +205,13 @@ class Ears(LoopWaker):
         self._session = session
 
     async def _seen(self, queue: str) -> Seen | None:
-        found = await self._look(queue)
-        if found is None:
-            return found
-        if not self._session.hears(found.id):
-            await self._session.hear_of(found.id)
-            found = await self._look(queue) or found
-        return found if self._session.hears_surely(found.id) else found._replace(watched=True)
+        state = await self._look(queue)
+        if state is None:
+            return state
+        if not self._session.hears(state.id):
+            await self._session.hear_of(state.id)
+            state = await self._look(queue) or state
+        return state if self._session.hears_surely(state.id) else state._replace(watched=True)
 
     async def _hear(self) -> None:
         for queue, meant in await self._session.heard(IDLE):
