@@ -121,30 +121,32 @@ def change(database: Database, name: str, changes: Sequence[Change], author: Aut
     if not changes:
         return
     database.run("may_operate")
-    row, found, now = _lock_cluster(database, name, author)
+    row, current, now = _lock_cluster(database, name, author)
     every = [Change.at_micros(c.target, c.attribute, c.value, now, c.where) for c in changes]
-    for _, _, resolved in resolve({name: found.runtime.cluster}, every):
-        found.runtime.apply(resolved, now)
-    if any(each.attribute == RESET for each in every):
-        found.sent.clear()
+    for _, _, resolved in resolve({name: current.runtime.cluster}, every):
+        current.runtime.apply(resolved, now)
+    if any(setting.attribute == RESET for setting in every):
+        current.sent.clear()
     number = 0
-    for each in every:
+    for setting in every:
         number = _event(
-            *(database, row, CHANGED, found.runtime, now, author),
-            destination=each.target,
-            detail=json.dumps({"attribute": each.attribute, "value": each.value}, default=str),
+            *(database, row, CHANGED, current.runtime, now, author),
+            destination=setting.target,
+            detail=json.dumps(
+                {"attribute": setting.attribute, "value": setting.value}, default=str
+            ),
         )
-    _go_on(database, row, found, found.version.cluster, found.runtime, number, now)
+    _go_on(database, row, current, current.version.cluster, current.runtime, number, now)
 
 
 def add(database: Database, name: str, table: Mapping[str, Any], author: Author) -> None:
     """Add a destination that the cluster's file does not list. Raises ChangeError, ConfigError."""
     database.run("may_operate")
-    row, found, now = _lock_cluster(database, name, author)
+    row, current, now = _lock_cluster(database, name, author)
     if not isinstance(table.get("name"), str):
         raise ChangeError(f"destination: found {shown(table.get('name'))}, allowed: a name")
-    grown = with_destination(found.version.cluster, found.runtime.settled(), table)
-    runtime = found.runtime.with_destinations(grown)
+    grown = with_destination(current.version.cluster, current.runtime.settled(), table)
+    runtime = current.runtime.with_destinations(grown)
     target = named(joining_ref(grown.state, table))
     joins = table.get(PRESENT, True)
     steps = resolve({name: grown.state}, [Change.at_micros(target, PRESENT, joins, now)])
@@ -153,26 +155,26 @@ def add(database: Database, name: str, table: Mapping[str, Any], author: Author)
     number = _event(
         *(database, row, CHANGED, runtime, now, author), destination=target, detail=detail
     )
-    _go_on(database, row, found, grown.cluster, runtime, number, now)
+    _go_on(database, row, current, grown.cluster, runtime, number, now)
 
 
 def remove(database: Database, name: str, target: str, author: Author) -> None:
     """Remove a destination for good. Raises ChangeError, ConfigError."""
     database.run("may_operate")
-    row, found, now = _lock_cluster(database, name, author)
-    cluster = found.runtime.cluster
-    without_destination(found.version.cluster, cluster, target)  # refused before anything is done
+    row, current, now = _lock_cluster(database, name, author)
+    cluster = current.runtime.cluster
+    without_destination(current.version.cluster, cluster, target)  # refused before anything is done
     target = named(leaving_ref(cluster, target))
     steps = resolve({name: cluster}, [Change.at_micros(target, PRESENT, value=False, time=now)])
-    found.runtime.apply(steps[0][2], now)
-    shrunk = without_destination(found.version.cluster, found.runtime.settled(), target)
-    runtime = found.runtime.with_destinations(shrunk)
+    current.runtime.apply(steps[0][2], now)
+    shrunk = without_destination(current.version.cluster, current.runtime.settled(), target)
+    runtime = current.runtime.with_destinations(shrunk)
     detail = json.dumps({"attribute": "removed", "value": None})
     number = _event(
         *(database, row, CHANGED, runtime, now, author), destination=target, detail=detail
     )
     database.run("unbind_from", cluster=row.id, destination=target)
-    _go_on(database, row, found, shrunk.cluster, runtime, number, now)
+    _go_on(database, row, current, shrunk.cluster, runtime, number, now)
 
 
 def named(ref: Ref) -> str:
@@ -200,21 +202,21 @@ def _lock_cluster(database: Database, name: str, author: Author) -> tuple[Row, R
     row = read_row(database, name, "lock_cluster")
     now = moment(database, row, author.now)
     row = counted(database, row)
-    found = _now(database, row, author)
+    current = _now(database, row, author)
     if row.due is not None and row.due < now:
-        row, found = _due(database, row, found, now - 1, author)
-    return row, found, now
+        row, current = _due(database, row, current, now - 1, author)
+    return row, current, now
 
 
 def _now(database: Database, row: Row, author: Author) -> Running:
     """A cluster as it is now, after the choices of its run that the row counts."""
     version = read_version(database, row)
     if row.state is not None:
-        found = running(version, json.loads(row.state))
+        current = running(version, json.loads(row.state))
     else:
-        found = at_turn(version, read_choice_run(database, row, row.first), row.taken)
-    complete(database, row, found, now=author.now, actor=author.actor)
-    return found
+        current = at_turn(version, read_choice_run(database, row, row.first), row.taken)
+    complete(database, row, current, now=author.now, actor=author.actor)
+    return current
 
 
 def _due(
@@ -289,7 +291,7 @@ def _begin(
             f"cluster {row.name!r}: store.allocation: found 'ticket', allowed: 'exact', as the "
             f"choices of {state.policy.name} with these options cannot be made ahead"
         )
-    found = Running(version, runtime, sent)
+    current = Running(version, runtime, sent)
     if not of_itself:
         known = before.rows() if before else {}
         for id_, described in version.rows().items():
@@ -303,7 +305,7 @@ def _begin(
                     address=address,
                     queue=queue,
                 )
-    plain = found.state()
+    plain = current.state()
     mark = stamp()
     database.run(
         "add_version",
@@ -313,7 +315,7 @@ def _begin(
         at=now,
         definition=json.dumps(version.definition),
     )
-    begun = ChoiceRun(first, version.number, number, plain, found.choices())
+    begun = ChoiceRun(first, version.number, number, plain, current.choices())
     write_choice_run(database, row.id, begun, now)
     due = (state.follow_ups.next, row.reset_due)
     row = row._replace(
@@ -327,7 +329,7 @@ def _begin(
         state=None if version.made_ahead else json.dumps(plain),
     )
     set_row(database, row)
-    return row, found
+    return row, current
 
 
 def _ids(database: Database, row: Row, state: AnyState, before: Version | None) -> list[int]:
@@ -344,7 +346,7 @@ def rule_in_sql(version: Version) -> str:
     """The rule by which plain SQL chooses in a cluster; "" where only Python can."""
     state = version.start.cluster
     policy = state.policy
-    steps = {each.name for each in state.eliminations()}
+    steps = {elimination.name for elimination in state.eliminations()}
     if not version.made_ahead or policy.fans_out or state.follows_up or steps - STEPS_IN_SQL:
         return ""
     name = policy.choice.name if isinstance(policy, ComposedPolicy) else state.rule.name
@@ -353,8 +355,8 @@ def rule_in_sql(version: Version) -> str:
 
 def _loaded(database: Database, row: Row) -> dict[str, Any]:
     """What the cluster was loaded from."""
-    found: dict[str, Any] = json.loads(database.run("loaded_from", cluster=row.id)[0][0])
-    return found
+    source: dict[str, Any] = json.loads(database.run("loaded_from", cluster=row.id)[0][0])
+    return source
 
 
 def lists(database: Database, name: str, ref: Ref) -> bool:
@@ -366,7 +368,7 @@ def lists(database: Database, name: str, ref: Ref) -> bool:
 
 
 def _flat(plain: Mapping[str, Any]) -> dict[str, Any]:
-    return {**plain["file"], **{name: each for name, each in plain.items() if name != "file"}}
+    return {**plain["file"], **{name: value for name, value in plain.items() if name != "file"}}
 
 
 def _event(

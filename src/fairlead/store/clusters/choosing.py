@@ -107,9 +107,9 @@ class Choices:
             turn, id_, version = self._look_up(row, version, asked)
             decided, bound = _decided_ahead(version, turn, id_), False
         else:
-            found, decision = self._ask(row, asked, lambda runtime: runtime.choose(asked.message))
+            cluster, decision = self._ask(row, asked, lambda runtime: runtime.choose(asked.message))
             binding = decision.binding
-            decided, bound = _decided(found, decision), binding is not None and binding.follows
+            decided, bound = _decided(cluster, decision), binding is not None and binding.follows
         detail = BOUND if bound else None
         return version, self._journal(asked, version, now, decided, detail)
 
@@ -124,10 +124,10 @@ class Choices:
             make_due(self._database, asked.cluster, now, asked.actor, uncounted=row)
             row = self._row(asked)
         version = self._memory.version(self._database, row)
-        found, decision = self._ask(
+        cluster, decision = self._ask(
             row, asked, lambda runtime: runtime.choose_again(asked.message, sequence)
         )
-        decided = _decided(found, decision)
+        decided = _decided(cluster, decision)
         if not decided.copies:
             return version, decided
         return version, self._journal(asked, version, now, decided, REDELIVERED)
@@ -172,14 +172,14 @@ class Choices:
             free = self._database.run("lock_free_cluster", name=row.name)
             same = run.version == row.version and run.first == row.first
             write = bool(free) and same and Row(*free[0]).first == row.first
-        found = running(version, run.state)
+        cluster = running(version, run.state)
         while turn - run.first >= len(run.choices or []):
             made = run.choices or []
-            forward(found, made)
+            forward(cluster, made)
             if write:  # it changes no choice that is made ahead
-                complete(self._database, row, found, now=asked.now, actor=asked.actor)
+                complete(self._database, row, cluster, now=asked.now, actor=asked.actor)
             first = run.first + len(made)
-            run = ChoiceRun(first, version.number, 0, found.state(), found.choices())
+            run = ChoiceRun(first, version.number, 0, cluster.state(), cluster.choices())
             if write:
                 now = moment(self._database, row, asked.now)
                 write_choice_run(self._database, row.id, run, now)
@@ -195,21 +195,21 @@ class Choices:
     ) -> tuple[Running, Decision]:
         """The cluster, and what it decided; the new state is written."""
         database = self._database
-        found = self._memory.running(database, row)
-        complete(database, row, found, now=asked.now, actor=asked.actor)
+        cluster = self._memory.running(database, row)
+        complete(database, row, cluster, now=asked.now, actor=asked.actor)
         if row.taken > LOGGED:
             number = latest_number(database)
-            run = ChoiceRun(row.turn - 1, row.version, number, found.state(), None)
+            run = ChoiceRun(row.turn - 1, row.version, number, cluster.state(), None)
             write_choice_run(database, row.id, run, moment(database, row, asked.now))
             set_row(database, row._replace(first=run.first, taken=1))
-        runtime = found.runtime
+        runtime = cluster.runtime
         runtime.bindings = KeptBindings(database, row.id, runtime)
         decision = choose(runtime)
-        found.sent.update(id_ for id_, _ in _to_of(found, decision))
-        new, state = revision(), json.dumps(found.state())
+        cluster.sent.update(id_ for id_, _ in _to_of(cluster, decision))
+        new, state = revision(), json.dumps(cluster.state())
         database.run("set_state", cluster=row.id, revision=new, state=state)
-        self._memory.keep(self._memory.states, row.id, (new, found))
-        return found, decision
+        self._memory.keep(self._memory.states, row.id, (new, cluster))
+        return cluster, decision
 
     def _journal(
         self,
@@ -273,8 +273,8 @@ def decision_of(cluster: str, found: Sequence[Any]) -> StoreDecision:
 
 def as_said(message: Mapping[str, object]) -> str | None:
     """What a message says, for the journal."""
-    said = {name: value for name, value in message.items() if value not in (None, "")}
-    return json.dumps(said, default=str) if said else None
+    attributes = {name: value for name, value in message.items() if value not in (None, "")}
+    return json.dumps(attributes, default=str) if attributes else None
 
 
 def _decided_ahead(version: Version, turn: int, id_: int) -> StoreDecision:
@@ -298,13 +298,13 @@ def _decided(found: Running, decision: Decision) -> StoreDecision:
         decision.cluster,
         found.version.number,
         0,
-        tuple((each.destination, each.address) for each in decision.copies),
+        tuple((copy.destination, copy.address) for copy in decision.copies),
         _to_of(found, decision),
     )
 
 
 def _to_of(found: Running, decision: Decision) -> tuple[tuple[int, str], ...]:
-    return to(found.version, decision.values, [each.destination for each in decision.copies])
+    return to(found.version, decision.values, [copy.destination for copy in decision.copies])
 
 
 def to(

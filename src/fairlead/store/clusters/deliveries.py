@@ -67,14 +67,14 @@ def guarantee(
         due = min(due, outgoing.expires)
     if due is not None and (delivery != SOME or len(decision.copies) == 1):
         outgoing.expires = due
-    said = dict(zip(cluster.policy.reads, cluster.failures.published(values), strict=True))
+    attributes = dict(zip(cluster.policy.reads, cluster.failures.published(values), strict=True))
     database.run(
         "add_guaranteed",
         id=decision.number,
         cluster=read_row(database, asked.cluster, "cluster").id,
         key=asked.id,
         sequence=decision.sequence,
-        said=json.dumps({name: value for name, value in said.items() if value}),
+        said=json.dumps({name: value for name, value in attributes.items() if value}),
         delivery=delivery,
         copies=len(decision.copies),
         at=now,

@@ -47,19 +47,19 @@ class Recorded(NamedTuple):
     @property
     def message(self) -> dict[str, Any]:
         """What the message said."""
-        found: dict[str, Any] = json.loads(self.said) if self.said else {}
-        return found
+        attributes: dict[str, Any] = json.loads(self.said) if self.said else {}
+        return attributes
 
 
 def published_before(database: Database, cluster: str, key: str) -> StoreDecision | None:
     """The decision with which a message was published, if the journal still has it."""
     every = [Recorded(*row) for row in database.run("decisions_about", cluster=cluster, key=key)]
-    rows = [each for each in every if each.detail != REDELIVERED]
+    rows = [row for row in every if row.detail != REDELIVERED]
     if not rows:
         return None
     first = rows[0]
-    own = [each for each in rows if each.sequence == first.sequence and each.destination]
-    copies = sorted((each.destination or "", each.address) for each in own)
+    choices = [row for row in rows if row.sequence == first.sequence and row.destination]
+    copies = sorted((choice.destination or "", choice.address) for choice in choices)
     chosen = first.destination, first.address
     if len(copies) > 1:  # which of them was chosen is not written, but follows from the rest
         again = decision_at(database, first.number)
@@ -99,12 +99,12 @@ def decision_at(database: Database, number: int) -> Decision:
 
     Raises MessageError, StoreError.
     """
-    found = database.run("decision", number=number)
-    if not found:
+    rows = database.run("decision", number=number)
+    if not rows:
         raise MessageError(
             f"number: found {number}, allowed: that of a decision which the journal still has"
         )
-    recorded = Recorded(*found[0])
+    recorded = Recorded(*rows[0])
     if recorded.sequence is None:
         return Decision(None, None, None, Context(CONTROL, recorded.cluster))
     row = read_row(database, recorded.cluster, "cluster")
@@ -115,7 +115,7 @@ def decision_at(database: Database, number: int) -> Decision:
     else:
         found_then = _one_by_one(database, row, version, recorded)
     decision = _again(found_then, recorded)
-    names = [None] if not decision.copies else [each.destination for each in decision.copies]
+    names = [None] if not decision.copies else [copy.destination for copy in decision.copies]
     if recorded.destination not in names or decision.sequence != recorded.sequence:
         raise StoreError(
             f"journal: event {number}: found a decision that does not follow from what is kept of "
@@ -130,13 +130,13 @@ def _one_by_one(database: Database, row: Row, version: Version, until: Recorded)
             "choice_run_before", cluster=row.id, version=version.number, number=until.number
         )[0]
     )
-    found = running(version, begun.state)
+    cluster = running(version, begun.state)
     made: tuple[str, int, int] | None = None
-    for number, kind, made_in, destination, outcome, stream, sequence, detail, said in database.run(
+    for number, kind, made_in, destination, outcome, stream, sequence, detail, text in database.run(
         "events_of_cluster", cluster=row.name, after=begun.number, until=until.number
     ):
         if kind == COMPLETED:
-            _complete(found, int(detail), made_in, said)
+            _complete(cluster, int(detail), made_in, text)
         elif kind == DECIDED and outcome != CONTROL:
             before, again = made, detail == REDELIVERED
             made = stream, sequence, number if again else 0
@@ -145,13 +145,13 @@ def _one_by_one(database: Database, row: Row, version: Version, until: Recorded)
             if made == (until.stream, until.sequence, 0) and until.detail != REDELIVERED:
                 break  # an earlier copy of the one that is asked for
             _again(
-                found,
+                cluster,
                 Recorded(
                     *(number, row.name, version.number, destination, None, outcome),
-                    *(stream, sequence, detail, said),
+                    *(stream, sequence, detail, text),
                 ),
             )
-    return found
+    return cluster
 
 
 def _again(found: Running, recorded: Recorded) -> Decision:

@@ -29,30 +29,30 @@ class Memory:
 
     def version(self, database: Database, row: Row) -> Version:
         """The version that a row names."""
-        found = self.versions.get(row.stamp)
-        if found is None:
+        entry = self.versions.get(row.stamp)
+        if entry is None:
             from fairlead.store.clusters.state import read_version
 
-            found = read_version(database, row)
-            self.keep(self.versions, row.stamp, found)
-        return found
+            entry = read_version(database, row)
+            self.keep(self.versions, row.stamp, entry)
+        return entry
 
     def choice_run(self, database: Database, row: Row) -> ChoiceRun:
         """The run that runs."""
         key = row.stamp, row.first
-        found = self.choice_runs.get(key)
-        if found is None:
+        run = self.choice_runs.get(key)
+        if run is None:
             from fairlead.store.clusters.state import read_choice_run
 
-            found = read_choice_run(database, row, row.first)
-            self.keep(self.choice_runs, key, found)
-        return found
+            run = read_choice_run(database, row, row.first)
+            self.keep(self.choice_runs, key, run)
+        return run
 
     def running(self, database: Database, row: Row) -> Running:
         """The cluster as it is, where its row has the state; the caller's own from now on."""
-        revision, found = self.states.pop(row.id, (None, None))
-        if found is not None and revision == row.revision:
-            return found
+        revision, cluster = self.states.pop(row.id, (None, None))
+        if cluster is not None and revision == row.revision:
+            return cluster
         from fairlead.store.clusters.state import running
 
         return running(self.version(database, row), json.loads(row.state or "{}"))

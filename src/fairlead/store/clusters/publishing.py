@@ -78,16 +78,16 @@ def hand_over(
     if guaranteed is not None or cluster.timed(()):
         row = read_row(database, asked.cluster, "cluster")
     getting = cluster.eligible(cluster.values_of(asked.message)).recipients
-    shared = {cluster.object_of(each) for each in getting}
+    shared = {cluster.object_of(member) for member in getting}
     sent = []
     for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
         to = cluster.queue(version.member_of[id_]) or name
         queue = made_queue(database, to, asked.now)
-        each = _with_new_key(database, queue, decision, outgoing)
+        copy = _with_new_key(database, queue, decision, outgoing)
         if database.remote:
-            key = try_send_one(database, to, each, asked.actor, asked.now)
+            key = try_send_one(database, to, copy, asked.actor, asked.now)
         else:
-            (key,) = send(database, queue, [replace(each)], asked.actor)
+            (key,) = send(database, queue, [replace(copy)], asked.actor)
         sent.append(key)
         if row is not None:
             database.run("set_completing", queue=queue.id)
@@ -155,7 +155,7 @@ def _remember(database: Database, asked: Asked, outgoing: OutgoingMessage) -> bo
     row = read_row(database, asked.cluster, "cluster")
     now = time_of(database, asked.now)
     content = digest(outgoing.format, outgoing.body) + _stream(database, row, asked)
-    found = database.run(
+    rows = database.run(
         "add_message_ids",
         queue=-row.id,
         keys=[outgoing.key],
@@ -163,7 +163,7 @@ def _remember(database: Database, asked: Asked, outgoing: OutgoingMessage) -> bo
         at=now,
         before=now - REMEMBERED,
     )
-    if found:
+    if rows:
         return True
     ((_, _, known),) = database.run("message_ids", queue=-row.id, keys=[outgoing.key])
     if known != content:

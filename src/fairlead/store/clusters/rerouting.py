@@ -68,20 +68,20 @@ def departed(database: Database, wanted: Subscription, author: Author) -> Depart
     time = moment(database, row, author.now)
     if row.due is not None and row.due <= time:
         make_due(database, wanted.cluster, time, author.actor)
-    found = state_of(database, wanted.cluster).objects.get(
+    subscriber = state_of(database, wanted.cluster).objects.get(
         Ref(SUBSCRIBER, wanted.name, wanted.subject)
     )
-    if found is None:
+    if subscriber is None:
         return Departed(_there_is(database, wanted.queue, author), FAILURE)
-    if there(found):
-        if is_warm(found):
+    if there(subscriber):
+        if is_warm(subscriber):
             return None
         raise ChangeError(
             f"cluster {wanted.cluster!r}: subject {repr_of(wanted.subject)}: found that the "
             f"subscriber {repr_of(wanted.name)} is connected, allowed: one that has failed or left"
         )
-    way = FAILURE if found.disconnect_mode == WARM else found.disconnect_mode
-    return Departed(_there_is(database, found.queue or wanted.name, author), way)
+    way = FAILURE if subscriber.disconnect_mode == WARM else subscriber.disconnect_mode
+    return Departed(_there_is(database, subscriber.queue or wanted.name, author), way)
 
 
 def _there_is(database: Database, queue: str, author: Author) -> str:
@@ -102,19 +102,19 @@ def reroute(
     fence(database, {held.id: held.token})
     rerouting = _Rerouting(database, Choices(database, memory), queue, found.way, author)
     log = Log(database, queue.name, queue.moment, author.actor)
-    ids = [each.number for each in given]
+    ids = [message.number for message in given]
     sent = {row[0]: row[1:] for row in database.run("as_sent", ids=ids)}
-    for each in given:
-        expires, cost, type_, format_, body = sent[each.number]
+    for message in given:
+        expires, cost, type_, format_, body = sent[message.number]
         outgoing = OutgoingMessage(
-            *(held.group or None, None, each.key, type_, held.tenant, cost, None, expires),
+            *(held.group or None, None, message.key, type_, held.tenant, cost, None, expires),
             *(format_ | REDELIVERED, bytes(body)),
         )
         detail = rerouting.end(outgoing)
         log.add(
             *("dropped",),
             group=held.group,
-            key=each.key,
+            key=message.key,
             tenant=held.tenant,
             cost=cost,
             detail=detail,
@@ -145,10 +145,10 @@ class _Rerouting(NamedTuple):
         failures = SmartSocketsFailures(state_of(self.database, known.cluster))
         outcome, reason = failures.fate(self.way, shared=bool(known.shared)), HAS_FAILED
         if outcome == RELEASED:
-            asked = self._asked(known)
-            version, decision = self.choices.decide_again(asked, known.sequence)
+            request = self._asked(known)
+            version, decision = self.choices.decide_again(request, known.sequence)
             if decision.copies:
-                hand_over(self.database, version, decision, asked, outgoing, known.id)
+                hand_over(self.database, version, decision, request, outgoing, known.id)
                 return f"{RELEASED}: it goes to {decision.destination}"
             outcome, reason = decision.outcome, NOBODY_LEFT
         self.database.run(
@@ -161,5 +161,5 @@ class _Rerouting(NamedTuple):
         return f"{outcome}: {reason}"
 
     def _asked(self, known: Guaranteed) -> Asked:
-        said: dict[str, Any] = json.loads(known.said)
-        return Asked(known.cluster, said, self.author.now, self.author.actor, known.key)
+        attributes: dict[str, Any] = json.loads(known.said)
+        return Asked(known.cluster, attributes, self.author.now, self.author.actor, known.key)

@@ -71,14 +71,14 @@ def pool(database: Database, name: str) -> Pool:
     members = set() if state.policy.reads else {*state.eligible(()).members}
     machines = []
     for member in state.destinations():
-        each = state.objects.get(state.object_of(member))
+        destination = state.objects.get(state.object_of(member))
         ways = (
             slice(member, None, len(state.destinations()))
             if state.joining
             else slice(member, member + 1)
         )
         count = sum(sent[id_] for id_ in version.ids[ways])
-        attributes = {} if each is None else msgspec.to_builtins(each)
+        attributes = {} if destination is None else msgspec.to_builtins(destination)
         named = state.members[member]
         machines.append(
             Machine(

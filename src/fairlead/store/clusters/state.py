@@ -93,10 +93,10 @@ class Version:
     @cached_property
     def start(self) -> ClusterRuntime:
         """The cluster with its objects as they are; whatever its rule remembers is not this."""
-        found = ClusterRuntime(self.cluster.name, self.cluster.start())
-        plain = {**self.definition["shared"], "rule": found.cluster.rule.dump()}
-        found.cluster.load(plain)
-        return found
+        runtime = ClusterRuntime(self.cluster.name, self.cluster.start())
+        plain = {**self.definition["shared"], "rule": runtime.cluster.rule.dump()}
+        runtime.cluster.load(plain)
+        return runtime
 
     @cached_property
     def to_all(self) -> tuple[tuple[tuple[str, str | None], ...], tuple[tuple[int, str], ...]]:
@@ -109,8 +109,8 @@ class Version:
     def runtime(self, state: State) -> ClusterRuntime:
         """The cluster in a state."""
         shared, untouched = self.definition["shared"], state["untouched"]
-        found = ClusterRuntime(self.cluster.name, self.start.cluster.frozen())
-        found.load(
+        cluster = ClusterRuntime(self.cluster.name, self.start.cluster.frozen())
+        cluster.load(
             {
                 "parts": [[key, {**shared, "rule": rule}] for key, rule in state["rules"]],
                 "untouched": None if untouched is None else {**shared, "rule": untouched},
@@ -119,7 +119,7 @@ class Version:
                 "failed": state["failed"],
             }
         )
-        return found
+        return cluster
 
     def rows(self) -> dict[int, tuple[str, str | None, str | None]]:
         """Id → name, address and queue of each member."""
@@ -216,12 +216,12 @@ def forward(found: Running, choices: Sequence[int]) -> None:
 
 def at_turn(version: Version, begun: ChoiceRun, turns: int) -> Running:
     """A cluster whose choices are made ahead, so many turns after a run began."""
-    found, made = running(version, begun.state), begun.choices or []
+    cluster, made = running(version, begun.state), begun.choices or []
     while turns > 0:
-        forward(found, made[:turns])
+        forward(cluster, made[:turns])
         turns -= len(made)
-        made = found.choices() or []
-    return found
+        made = cluster.choices() or []
+    return cluster
 
 
 def stamp() -> str:
@@ -236,14 +236,14 @@ def revision() -> int:
 
 def read_row(database: Database, name: str, how: str) -> Row:
     """A cluster's row. `how`: the statement. Raises MessageError where there is none."""
-    found = database.run(how, name=name)
-    if not found:
+    rows = database.run(how, name=name)
+    if not rows:
         names = [name for (name,) in database.run("cluster_names")]
         raise MessageError(
             f"cluster: found {repr_of(name)}, allowed: "
             f"{listed(names) or 'none: load_clusters has read no file yet'}{hint(str(name), names)}"
         )
-    return Row(*found[0])
+    return Row(*rows[0])
 
 
 def counted(database: Database, row: Row) -> Row:
@@ -274,5 +274,5 @@ def choice_run(found: Sequence[Any]) -> ChoiceRun:
 
 def read_choice_run(database: Database, row: Row, turn: int) -> ChoiceRun:
     """The run of a turn."""
-    (found,) = database.run("choice_run_of", cluster=row.id, turn=turn)
-    return choice_run(found)
+    (record,) = database.run("choice_run_of", cluster=row.id, turn=turn)
+    return choice_run(record)

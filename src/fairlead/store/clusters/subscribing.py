@@ -44,7 +44,7 @@ def subscribe(
         made_queue(database, wanted.queue, author.now)
         return wanted
     if state.options.subscribers == LISTED:
-        known = [f"{each.name} to {each.owner}" for each in state.refs]
+        known = [f"{subscriber.name} to {subscriber.owner}" for subscriber in state.refs]
         raise ChangeError(
             f"cluster {wanted.cluster!r}: found the subscriber {wanted.name} to {wanted.subject}, "
             f'allowed: {listed(known)}, or any with options.subscribers = "any"'
@@ -61,7 +61,7 @@ def unsubscribe(database: Database, wanted: Subscription, author: Author) -> Non
     state = state_of(database, wanted.cluster)
     ref = Ref(SUBSCRIBER, wanted.name, wanted.subject)
     if ref not in state.objects:
-        known = [each.name for each in state.refs if each.owner == wanted.subject]
+        known = [subscriber.name for subscriber in state.refs if subscriber.owner == wanted.subject]
         raise ChangeError(
             f"cluster {wanted.cluster!r}: subject {repr_of(wanted.subject)}: found the subscriber "
             f"{repr_of(wanted.name)}, allowed: {listed(known) or 'nobody: it has none'}"
