@@ -35,15 +35,15 @@ async def run_verb(verb: Callable[[], T], owner: object = None) -> T:
     Where this task is cancelled, the verb is told so where it waits: it undoes its transaction.
     """
     running = RunningVerb(verb, owner or asyncio.current_task())
-    found: Any = running.switch()
+    answer: Any = running.switch()
     while not running.dead:
         try:
-            value = await found
+            value = await answer
         except BaseException:  # noqa: BLE001 - the verb's to handle
-            found = running.throw(*sys.exc_info())
+            answer = running.throw(*sys.exc_info())
         else:
-            found = running.switch(value)
-    result: T = found
+            answer = running.switch(value)
+    result: T = answer
     return result
 
 
@@ -54,8 +54,8 @@ def wait_for(what: Awaitable[T]) -> T:
         if asyncio.iscoroutine(what):
             what.close()
         raise RuntimeError("a connection of an event loop is used outside of a running verb")
-    found: T = running.parent.switch(what)
-    return found
+    result: T = running.parent.switch(what)
+    return result
 
 
 def owner() -> object:

@@ -138,15 +138,15 @@ def end_what_is_left() -> None:
     with _lock:
         every = dict(_left)
         _left.clear()
-    for url, found in every.items():
-        recent = [each for each in found if time.monotonic() - each[1] < REMEMBERED]
+    for url, entries in every.items():
+        recent = [entry for entry in entries if time.monotonic() - entry[1] < REMEMBERED]
         try:
             left = [process for process, _ in recent]
             busy = _asked(url, left, [True] * len(left), idle=0) if left else None
         except psycopg.Error:
             again = recent  # nobody has heard it
         else:
-            again = [each for each in recent if busy is not None and each[0][0] in busy]
+            again = [entry for entry in recent if busy is not None and entry[0][0] in busy]
         if again:
             with _lock:
                 _left.setdefault(url, []).extend(again)
@@ -164,8 +164,8 @@ def _is_unheard(connection: Any) -> bool:  # noqa: ANN401 - the driver's
         if ours.family == getattr(socket, "AF_UNIX", None):
             return False
         (unread,) = struct.unpack("i", fcntl.ioctl(ours, termios.FIONREAD, bytes(4)))
-        found = ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LAST_CAME.size)
-        return not unread and LAST_CAME.unpack(found)[-1] >= ASKED * 1000
+        info = ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LAST_CAME.size)
+        return not unread and LAST_CAME.unpack(info)[-1] >= ASKED * 1000
 
 
 def _served(url: str, processes: Sequence[Process], unheard: Sequence[bool]) -> set[int] | None:
@@ -194,20 +194,20 @@ def _asked(
     how: dict[str, Any] = {"connect_timeout": seconds, "options": limit}
     with psycopg.connect(url, autocommit=True, **how) as other:  # no commit could wait
         ours = other.info.backend_pid
-        pids, began = [each for each, _ in processes], [each for _, each in processes]
-        asked = {"processes": pids, "began": began, "unheard": list(unheard), "ours": ours}
+        pids, began = [pid for pid, _ in processes], [start for _, start in processes]
+        values = {"processes": pids, "began": began, "unheard": list(unheard), "ours": ours}
         too_late = threading.Timer(LOOK, hang_up, [other])
         too_late.daemon = True
         too_late.start()
         try:
-            found, served, _ = other.execute(SERVED, asked | {"idle": idle}).fetchone() or (
+            pid, served, _ = other.execute(SERVED, values | {"idle": idle}).fetchone() or (
                 0,
                 [],
                 0,
             )
         finally:
             too_late.cancel()
-        return set(served) if found == ours else None
+        return set(served) if pid == ours else None
 
 
 def hang_up(connection: Any) -> None:  # noqa: ANN401 - the driver's

@@ -51,11 +51,11 @@ class Joining:
                 self._check(database, place, there=database.has_schema())
                 self._known.add(raw)
             return database
-        found = f"{type(raw).__module__}.{type(raw).__qualname__}"
+        name = f"{type(raw).__module__}.{type(raw).__qualname__}"
         allowed = "sqlite3 or psycopg 3, or of SQLAlchemy or Django on one of these"
         if on_loop():
             allowed = "sqlite3, aiosqlite, psycopg's AsyncConnection, or SQLAlchemy on these"
-        raise StoreError(f"connection: found a {found}, allowed: a connection of {allowed}")
+        raise StoreError(f"connection: found a {name}, allowed: a connection of {allowed}")
 
     def _on_sqlite(self, raw: sqlite3.Connection) -> SQLite:
         if raw.text_factory is not str:
@@ -91,12 +91,12 @@ class Joining:
 
     def _check(self, database: Database, place: str, *, there: bool) -> None:
         if not there:
-            found = f"{place}, in which there is no store"
+            description = f"{place}, in which there is no store"
         elif tuple(database.run("identity")[0]) != tuple(self.identity):
-            found = f"another store's database, {place}"
+            description = f"another store's database, {place}"
         else:
             return
-        raise StoreError(f"connection: found {found}, allowed: one to {self._place}")
+        raise StoreError(f"connection: found {description}, allowed: one to {self._place}")
 
 
 def _kind_of(raw: object) -> type[PostgreSQL] | None:
@@ -112,15 +112,15 @@ def _kind_of(raw: object) -> type[PostgreSQL] | None:
 
 
 def _unwrapped(connection: object) -> Any:  # noqa: ANN401 - a driver's connection
-    found: Any = connection
-    if hasattr(found, "get_bind") and callable(getattr(found, "connection", None)):
-        found = found.connection()  # SQLAlchemy's session
-    if hasattr(found, "ensure_connection"):  # Django's
-        found.ensure_connection()
-        return found.connection
-    pooled: Any = getattr(found, "connection", None)
+    layer: Any = connection
+    if hasattr(layer, "get_bind") and callable(getattr(layer, "connection", None)):
+        layer = layer.connection()  # SQLAlchemy's session
+    if hasattr(layer, "ensure_connection"):  # Django's
+        layer.ensure_connection()
+        return layer.connection
+    pooled: Any = getattr(layer, "connection", None)
     if hasattr(pooled, "driver_connection"):  # SQLAlchemy's connection
-        if not found.in_transaction():
-            found.begin()  # else its commit would know of no transaction
+        if not layer.in_transaction():
+            layer.begin()  # else its commit would know of no transaction
         return pooled.driver_connection
-    return found
+    return layer

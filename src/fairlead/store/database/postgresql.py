@@ -86,8 +86,8 @@ _sessions: Final[WeakSet[PostgreSQL]] = WeakSet()
 
 
 def _leave_to_parent() -> None:
-    for each in list(_sessions):
-        each.leave_to_parent()
+    for session in list(_sessions):
+        session.leave_to_parent()
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)
@@ -131,10 +131,10 @@ class PostgreSQL:
     def prepare(self) -> None:
         """Settle how the session works, before it is used."""
         with self._as_store_error():
-            found = self._wait(self.connection.execute(OPENING))
-            while found.nextset():
+            cursor = self._wait(self.connection.execute(OPENING))
+            while cursor.nextset():
                 pass
-            ((began,),) = self._wait(found.fetchall())
+            ((began,),) = self._wait(cursor.fetchall())
             self.served_by = self.connection.info.backend_pid, began
 
     def _new_cursor(self) -> Any:  # noqa: ANN401 - the driver's
@@ -172,8 +172,10 @@ class PostgreSQL:
 
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
         with self._as_store_error(self._texts[name]):
-            found = self._wait(self._cursor.execute(self._texts[name], _bound(values), binary=True))
-            rows: Sequence[Row] = self._wait(found.fetchall()) if found.description else []
+            cursor = self._wait(
+                self._cursor.execute(self._texts[name], _bound(values), binary=True)
+            )
+            rows: Sequence[Row] = self._wait(cursor.fetchall()) if cursor.description else []
             return rows
 
     def many(self, name: str, rows: Sequence[Row], /, **common: object) -> int:
@@ -188,8 +190,8 @@ class PostgreSQL:
         return sorted(number for (number,) in self.run("numbers", count=count))
 
     def time(self) -> int:
-        ((found,),) = self.run("time")
-        return int(found)
+        ((now,),) = self.run("time")
+        return int(now)
 
     def has_schema(self) -> bool:
         return bool(self.run("has_schema"))
@@ -230,8 +232,8 @@ class PostgreSQL:
     def process(self) -> int:
         """The process of the server that works for this connection now."""
         with self._as_store_error():
-            asked = self._wait(self.connection.execute("SELECT pg_backend_pid()"))
-            return int(self._wait(asked.fetchone())[0])
+            cursor = self._wait(self.connection.execute("SELECT pg_backend_pid()"))
+            return int(self._wait(cursor.fetchone())[0])
 
     def begin(self) -> None:
         with self._as_store_error():
@@ -320,7 +322,7 @@ class PostgreSQL:
         if (
             self.connection.info.transaction_status
         ):  # to look would not be enough for the rest of it
-            able = tuple(each for each in able if each != VIEWER) or able
+            able = tuple(role for role in able if role != VIEWER) or able
         return (
             f"permission denied: user {user!r} may not do this, it takes the role "
             f"{' or '.join(able)}, which the owner of the schema makes "
@@ -357,28 +359,28 @@ def open_postgresql(url: str, kind: type[PostgreSQL] = PostgreSQL) -> PostgreSQL
         ) from None
     place = without_password(url)
     try:
-        found = kind(kind.connect(url), place)
+        session = kind(kind.connect(url), place)
     except UnicodeError:  # as where a part of a host's name is too long
         raise StoreError(
             f"{place}: found a host that no name server knows, allowed: another"
         ) from None
     except psycopg.Error as error:
         raise StoreError(f"{place}: {_in_words(error, url)}") from None
-    _sessions.add(found)
-    watch(found, url)
+    _sessions.add(session)
+    watch(session, url)
     try:
-        why = _refusal(found.connection)
+        why = _refusal(session.connection)
         if not why:
-            found.prepare()
+            session.prepare()
             if url not in _direct:
-                why = _pooled(found, lambda: kind(kind.connect(url), place))
+                why = _pooled(session, lambda: kind(kind.connect(url), place))
         if why:
             raise StoreError(f"{place}: {why}")
     except BaseException:  # or whoever asked was cancelled
-        found.close()
+        session.close()
         raise
     _direct.add(url)
-    return found
+    return session
 
 
 def settings_for(url: str) -> dict[str, Any]:
@@ -441,15 +443,15 @@ def without_password(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        asked = parse_qs(parts.query)
+        query = parse_qs(parts.query)
     except ValueError:
         raise StoreError(UNREADABLE) from None
     hosts = parts.netloc.rpartition("@")[2]
-    if not all(HOST.fullmatch(each) for each in hosts.split(",")):
+    if not all(HOST.fullmatch(host) for host in hosts.split(",")):
         raise StoreError(UNREADABLE)
-    if "host" in asked:  # it goes before that of the URL, as everything behind the question mark
-        port = asked.get("port", [hosts.rpartition(":")[2]])[-1]
-        hosts = asked["host"][-1] + (f":{port}" if port.isdecimal() else "")
+    if "host" in query:  # it goes before that of the URL, as everything behind the question mark
+        port = query.get("port", [hosts.rpartition(":")[2]])[-1]
+        hosts = query["host"][-1] + (f":{port}" if port.isdecimal() else "")
     if not hosts.strip(",") or hosts.startswith(("/", "%2F", "@")):
         hosts = "localhost"
     return f"postgresql://{hosts}{parts.path}"
@@ -463,10 +465,10 @@ def _bound(values: Mapping[str, object]) -> dict[str, object]:
 
 def spread(name: str, rows: Sequence[Row]) -> dict[str, object]:
     """The values of rows, as parameters of a statement that unnests them."""
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for key, column in zip(columns(name), zip(*rows, strict=True), strict=True):
-        found |= _spread(key, column)
-    return found
+        values |= _spread(key, column)
+    return values
 
 
 def _spread(key: str, column: Sequence[Any]) -> dict[str, object]:
@@ -476,13 +478,13 @@ def _spread(key: str, column: Sequence[Any]) -> dict[str, object]:
     as text, twice as long. A column of nothing is NULL: the rows are as many as the others have.
     """
     if isinstance(column[0], bytes):
-        lengths = [len(each) for each in column]
+        lengths = [len(value) for value in column]
         return {
             key: b"".join(column),
             f"{key}.begin": literal(list(accumulate(lengths, initial=1))[:-1]),
             f"{key}.length": literal(lengths),
         }
-    return {key: None if not any(each is not None for each in column) else literal(column)}
+    return {key: None if not any(value is not None for value in column) else literal(column)}
 
 
 def literal(values: Sequence[Any]) -> str:

@@ -58,11 +58,11 @@ class Reserve:
             self._give_up()
             self._checkpoint()
         try:
-            found = what()
+            result = what()
         finally:
             self._checkpoint()
         self.keep()  # for the next one, if there is room now
-        return found
+        return result
 
     def _checkpoint(self) -> None:
         """Move what stands in the WAL into the database; not where somebody still reads it."""

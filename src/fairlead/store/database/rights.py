@@ -35,15 +35,15 @@ def _rights() -> dict[str, frozenset[str] | None]:
     A table of which a role may read some columns alone is not among them.
     """
     text = grants(DIALECT)
-    found: dict[str, frozenset[str] | None] = {}
+    rights: dict[str, frozenset[str] | None] = {}
     chain = MEMBER.findall(text)
     below = {upper: lower for lower, upper in chain}
     everything = {*ALL.findall(text)}
     named = [role for _, role in READ.findall(text)]
     for role in dict.fromkeys([chain[0][0], *(upper for _, upper in chain), *named]):
-        called = [names.split(",") for each, names in CALLED.findall(text) if each == role]
-        read = [USED.findall(tables) for tables, each in READ.findall(text) if each == role]
-        inherited = found.get(below.get(role, ""), frozenset())
-        own = frozenset(name for names in (*called, *read) for name in names)
-        found[role] = None if role in everything or inherited is None else own | inherited
-    return found
+        called = [names.split(",") for grantee, names in CALLED.findall(text) if grantee == role]
+        read = [USED.findall(tables) for tables, grantee in READ.findall(text) if grantee == role]
+        inherited = rights.get(below.get(role, ""), frozenset())
+        objects = frozenset(name for names in (*called, *read) for name in names)
+        rights[role] = None if role in everything or inherited is None else objects | inherited
+    return rights

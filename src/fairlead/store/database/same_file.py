@@ -36,12 +36,12 @@ class SameFile:
 
     def _now(self) -> tuple[int, int] | None:
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError:  # its folder may not be searched any more: that says nothing of the file
             return self._first
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino
 
 
 def gone(place: str) -> StoreError:

@@ -16,26 +16,26 @@ def version(database: Database) -> int:
     """The version of the schema; 0: there is none."""
     if not database.has_schema():
         return 0
-    ((found,),) = database.run("schema_version")
-    return int(found)
+    ((number,),) = database.run("schema_version")
+    return int(number)
 
 
 def check(database: Database, place: str) -> None:
     """Raises StoreError for a schema that is not the one this version works with."""
-    found, known = version(database), len(migrations(database.dialect))
-    if found == 0:
+    number, known = version(database), len(migrations(database.dialect))
+    if number == 0:
         raise StoreError(
             f"{place}: found no schema of Fairlead, allowed: one that `fairlead store init`, or "
             "Store.open with create=True, has made"
         )
-    if found > known:
+    if number > known:
         raise StoreError(
-            f"{place}: found version {found} of the schema, allowed: {known}, which this version "
+            f"{place}: found version {number} of the schema, allowed: {known}, which this version "
             "of Fairlead works with; a newer Fairlead was here"
         )
-    if found < known:
+    if number < known:
         raise StoreError(
-            f"{place}: found version {found} of the schema, allowed: {known}; "
+            f"{place}: found version {number} of the schema, allowed: {known}; "
             "`fairlead store upgrade` leads there"
         )
 

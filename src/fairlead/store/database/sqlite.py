@@ -185,8 +185,8 @@ def positional(name: str, *common: str, together: bool = False) -> tuple[str, Ca
     if together:
         text = text.replace("= :id", "IN (SELECT value FROM json_each(:id))")
     names = NAMED.findall(text)
-    given = [*dict.fromkeys(each for each in names if each not in common), *common]
-    in_order = itemgetter(*map(given.index, names)) if len(names) > 1 else tuple
+    keys = [*dict.fromkeys(key for key in names if key not in common), *common]
+    in_order = itemgetter(*map(keys.index, names)) if len(names) > 1 else tuple
     return NAMED.sub("?", text), in_order
 
 
@@ -198,8 +198,8 @@ def as_json(values: list[Any]) -> str:
 def open_sqlite(file: SameFile) -> SQLite:
     """A connection to a file, which the first one creates if need be. Raises StoreError."""
     if sqlite3.sqlite_version_info < OLDEST:
-        found, oldest = sqlite3.sqlite_version, ".".join(map(str, OLDEST))
-        raise StoreError(f"SQLite: found version {found}, allowed: {oldest} or newer")
+        version, oldest = sqlite3.sqlite_version, ".".join(map(str, OLDEST))
+        raise StoreError(f"SQLite: found version {version}, allowed: {oldest} or newer")
     file.check()
     path = file.path
     try:

@@ -25,12 +25,12 @@ def statements(dialect: str) -> Mapping[str, str]:
 @cache
 def statements_of(room: str, dialect: str) -> Mapping[str, str]:
     """Those of one room."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for text in _files(room, rf"{dialect}(_(?!functions|roles)[a-z]+)?\.sql"):
         parts = HEAD.split(text)[1:]
         for name, statement in zip(parts[::2], parts[1::2], strict=True):
-            found[name] = statement.strip().removesuffix(";")
-    return found
+            texts[name] = statement.strip().removesuffix(";")
+    return texts
 
 
 @cache
@@ -61,8 +61,8 @@ def roles(dialect: str) -> str:
 @cache
 def grants(dialect: str) -> str:
     """What roles that there are may do; nothing that they could do is taken away."""
-    (found,) = _files("database", rf"{dialect}_roles_grants\.sql")
-    return found
+    (text,) = _files("database", rf"{dialect}_roles_grants\.sql")
+    return text
 
 
 def _files(room: str, pattern: str) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _files(room: str, pattern: str) -> Iterator[str]:
 
 def _named(room: str, pattern: str) -> Iterator[tuple[str, str]]:
     """The same, with their names."""
-    every = {each.name: each for each in (files("fairlead.store") / room / "sql").iterdir()}
+    every = {file.name: file for file in (files("fairlead.store") / room / "sql").iterdir()}
     for name in sorted(every):
         if re.fullmatch(pattern, name):
             yield name, every[name].read_text("utf-8")

@@ -32,5 +32,5 @@ def with_trace(actor: str) -> str:
 
 def trace_of(actor: str) -> str | None:
     """The context of the span in which somebody did something; None: it was in none."""
-    found = BEHIND.search(actor)
-    return None if found is None else found[1]
+    match = BEHIND.search(actor)
+    return None if match is None else match[1]
