@@ -110,31 +110,31 @@ class CalledDialogs:
 
     def bound(self, end: Endpoint) -> Endpoint | None:
         """The end that an end is bound to; None where that has ended."""
-        ((found,),) = self._database.run("bound_end", handle=end.handle)
-        return None if found is None else endpoint_of(found)
+        ((row,),) = self._database.run("bound_end", handle=end.handle)
+        return None if row is None else endpoint_of(row)
 
     def state(self, end: Endpoint) -> str:
         """How an end stands."""
         set_clock(self._database, self._context.clock())
-        ((found,),) = self._database.run("state_of_end", handle=end.handle)
-        return found or "ended"
+        ((status,),) = self._database.run("state_of_end", handle=end.handle)
+        return status or "ended"
 
     def found(self, handle: object) -> Endpoint:
         """The end with a handle. Raises ConversationError."""
-        found = None
+        row = None
         if isinstance(handle, str) and HANDLE.fullmatch(handle):
-            ((found,),) = self._database.run("find_end", handle=handle)
-        if found is None:
+            ((row,),) = self._database.run("find_end", handle=handle)
+        if row is None:
             raise ConversationError(no_end(handle))
-        return endpoint_of(found)
+        return endpoint_of(row)
 
     def _call(self, name: str, **values: object) -> Row:
         """Call a function; what it gives. Raises MessageError."""
         set_clock(self._database, self._context.clock())
-        ((*found, state, line),) = self._database.run(name, **values)
+        ((*columns, state, line),) = self._database.run(name, **values)
         if state is not None:
             raise refusal(state, line)
-        return tuple(found)
+        return tuple(columns)
 
     def _check_names(self, asked: Beginning) -> None:
         """Raises MessageError for names that no database can look for."""

@@ -97,15 +97,15 @@ class Cache:
 
 def read(database: Database) -> Declared:
     """What is declared."""
-    found: dict[str, dict[str, Any]] = {MESSAGE_TYPE: {}, CONTRACT: {}, SERVICE: {}}
+    definitions: dict[str, dict[str, Any]] = {MESSAGE_TYPE: {}, CONTRACT: {}, SERVICE: {}}
     kinds: dict[str, type[Any]] = {
         MESSAGE_TYPE: MessageType,
         CONTRACT: Contract,
         SERVICE: DeclaredService,
     }
     for kind, name, definition in database.run("declared"):
-        found[kind][name] = kinds[kind](name, **json.loads(definition))
-    return Declared(found[MESSAGE_TYPE], found[CONTRACT], found[SERVICE])
+        definitions[kind][name] = kinds[kind](name, **json.loads(definition))
+    return Declared(definitions[MESSAGE_TYPE], definitions[CONTRACT], definitions[SERVICE])
 
 
 def write(database: Database, kind: str, each: MessageType | Contract | DeclaredService) -> None:

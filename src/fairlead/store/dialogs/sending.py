@@ -199,8 +199,8 @@ class Dialogs:
         """The end that an end is bound to; None where that has ended."""
         current = self.current(end)
         other = None if current is None else current.bound
-        found = by_ids(self._database, [other]).get(other) if other is not None else None
-        return None if found is None or found.state == ENDED else found
+        peer = by_ids(self._database, [other]).get(other) if other is not None else None
+        return None if peer is None or peer.state == ENDED else peer
 
     def current(self, end: Endpoint) -> Endpoint | None:
         """An end as it is now; None: both ends have ended."""
@@ -216,12 +216,12 @@ class Dialogs:
 
     def found(self, handle: object) -> Endpoint:
         """The end with a handle. Raises MessageError."""
-        found = None
+        end = None
         if isinstance(handle, str) and HANDLE.fullmatch(handle):
-            found = by_handle(self._database, handle)
-        if found is None:
+            end = by_handle(self._database, handle)
+        if end is None:
             raise ConversationError(no_end(handle))
-        return found
+        return end
 
     def _counted(self, end: Endpoint) -> tuple[Endpoint, Declared]:
         """The end with one more message, locked; and what is declared."""

@@ -35,14 +35,14 @@ def fault(validation: str, schema: dict[str, Any] | None, format: int, body: byt
     nesting that it cannot follow are refused. With a schema the body has to satisfy it, too: how
     long that takes is up to the schema.
     """
-    found = None
+    reason = None
     if validation == "empty" and body:
-        found = f"found {len(body)} bytes, allowed: an empty body"
+        reason = f"found {len(body)} bytes, allowed: an empty body"
     elif validation == "xml":
-        found = _not_xml(format, body)
+        reason = _not_xml(format, body)
     elif validation == "json":
-        found = _not_json(schema, body)
-    return None if found is None else visible(found, LONGEST)
+        reason = _not_json(schema, body)
+    return None if reason is None else visible(reason, LONGEST)
 
 
 class _Refused(Exception):  # noqa: N818 - it says why, and is caught here
