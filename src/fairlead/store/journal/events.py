@@ -115,7 +115,7 @@ def these(which: Which) -> Wanted:
     """What a caller wants. Raises MessageError."""
     check_keys("journal", which, Wanted._fields)
     start = which.get("start")
-    named = {key: name(key, found) for key, found in which.items() if key not in {"start", "kind"}}
+    named = {key: name(key, value) for key, value in which.items() if key not in {"start", "kind"}}
     return Wanted(
         **named,
         kind=_kinds(which.get("kind")),
@@ -127,10 +127,10 @@ def _kinds(said: object) -> str | None:
     if said is None:
         return None
     every: Sequence[Any] = said if isinstance(said, list | tuple) else [said]
-    for each in every:
-        if each not in KINDS:
+    for kind in every:
+        if kind not in KINDS:
             allowed = ", ".join(sorted(KINDS))
-            raise MessageError(f"kind: found {repr_of(each)}, allowed: {allowed}")
+            raise MessageError(f"kind: found {repr_of(kind)}, allowed: {allowed}")
     return ",".join(every)
 
 
@@ -232,8 +232,8 @@ def _check_kept(database: Database, epochs: Epochs, place: Place) -> None:
 
 
 def _read(since: str) -> Place:
-    found = CURSOR.fullmatch(str(since))
-    place = Place(*(int(part or 0) for part in found.groups())) if found else None
+    match = CURSOR.fullmatch(str(since))
+    place = Place(*(int(part or 0) for part in match.groups())) if match else None
     if place is None or place.transaction > MAX_TRANSACTION or place.number > MAX_NUMBER:
         raise MessageError(
             f"since: found {repr_of(since)}, allowed: the cursor of an event, or None"

@@ -37,7 +37,7 @@ def recorded(events: Iterable[Event], queue: str) -> Recorded:
     taken: dict[int | None, float] = {}
     shares: Counter[int | None] = Counter()
     done: dict[str, tuple[int | None, float]] = {}
-    for event in (each for each in events if each.queue == queue):
+    for event in (event for event in events if event.queue == queue):
         if event.kind == "raised":
             came[f"\0{event.position}"] = _row(event, f"raise-{event.position}", SET_PRIORITY)
         elif event.kind == "arrived" or (event.kind == "sent" and event.detail is None):
@@ -110,7 +110,7 @@ def changes(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]:
     What was added or removed has joined or left; a file then lists it with `present = false`, as
     that of `with_added` does.
     """
-    every = [each for each in events if each.kind == "changed" and each.cluster == cluster]
+    every = [event for event in events if event.kind == "changed" and event.cluster == cluster]
     added = _added(every)
     for event in every:
         change = json.loads(event.detail or "{}")
@@ -119,7 +119,7 @@ def changes(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]:
         if attribute == "added":
             settings = added[row["target"]]
             for name in sorted(value.keys() - NAMES) if len(settings) > 1 else ():
-                if any(each.get(name) != value[name] for each in settings):
+                if any(table.get(name) != value[name] for table in settings):
                     yield {**row, "attribute": name, "value": value[name]}
         if attribute in {"added", "removed"}:
             value = attribute == "added" and value.get(PRESENT, True)
@@ -131,17 +131,17 @@ def changes(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]:
 def with_added(events: Iterable[Event], cluster: Cluster) -> Cluster:
     """The cluster with all that were ever added to it, as not present: as its file would be."""
     state = cluster.start()
-    every = (each for each in events if each.kind == "changed" and each.cluster == cluster.name)
+    every = (event for event in events if event.kind == "changed" and event.cluster == cluster.name)
     latest = (settings[-1] for settings in _added(every).values())
-    missing = [each for each in latest if joining_ref(state, each) not in state.objects]
+    missing = [table for table in latest if joining_ref(state, table) not in state.objects]
     return with_destination(cluster, state, *missing).cluster if missing else cluster
 
 
 def _added(events: Iterable[Event]) -> dict[str, list[dict[str, Any]]]:
     """Destination → the tables with which it was added, in their order."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    tables: dict[str, list[dict[str, Any]]] = {}
     for event in events:
         change = json.loads(event.detail or "{}")
         if change["attribute"] == "added":
-            found.setdefault(event.destination or "", []).append(change["value"])
-    return found
+            tables.setdefault(event.destination or "", []).append(change["value"])
+    return tables

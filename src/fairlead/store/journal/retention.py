@@ -57,23 +57,23 @@ class Retention:
 
 def forget(database: Database, now: int, actor: str, *, dead: bool = True) -> bool:
     """Forget what is old, as the store is set; whether there may be more of it."""
-    found = [_forget_dead(database, now, actor) if dead else 0]
-    found += [
+    counts = [_forget_dead(database, now, actor) if dead else 0]
+    counts += [
         len(database.run(name, now=now, most=MOST, remembered=REMEMBERED))
         for name in ("forget_events", "forget_ids", "forget_ended", "forget_choice_runs")
     ]
-    if found[-1] and not database.remote:
+    if counts[-1] and not database.remote:
         database.run("forget_versions")
-    found.append(_forget_guaranteed(database, now))
-    return max(found) >= MOST
+    counts.append(_forget_guaranteed(database, now))
+    return max(counts) >= MOST
 
 
 def _forget_guaranteed(database: Database, now: int) -> int:
     """Forget guaranteed messages of which no copy waits; how many."""
-    found = {"now": now, "most": MOST, "remembered": REMEMBERED}
+    values = {"now": now, "most": MOST, "remembered": REMEMBERED}
     if not database.remote:
-        database.run("keep_guaranteed", **found)
-    rows = database.run("forget_guaranteed", **found)
+        database.run("keep_guaranteed", **values)
+    rows = database.run("forget_guaranteed", **values)
     if rows and not database.remote:
         database.run("forget_acknowledgements", ids=[id_ for (id_,) in rows])
     return len(rows)
@@ -101,15 +101,15 @@ def _forget_dead(database: Database, now: int, actor: str) -> int:
 
 def journal_keep(database: Database) -> float | None:
     """For how many days events are kept; None: for ever."""
-    ((found,),) = database.run("retention")
-    return None if found is None else found / (DAY * MICROS)
+    ((keep,),) = database.run("retention")
+    return None if keep is None else keep / (DAY * MICROS)
 
 
 def set_journal_keep(database: Database, days: float | None) -> None:
     """Set for how many days events are kept; 0 or None: for ever. Raises MessageError."""
-    found = duration("journal_keep", days or 0) * DAY
-    if found > MAX_DAYS * DAY * MICROS:
+    keep = duration("journal_keep", days or 0) * DAY
+    if keep > MAX_DAYS * DAY * MICROS:
         raise MessageError(
             f"journal_keep: found {repr_of(days)}, allowed: days from 0 to {MAX_DAYS}, or None"
         )
-    database.run("set_retention", keep=found or None)
+    database.run("set_retention", keep=keep or None)

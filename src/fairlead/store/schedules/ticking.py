@@ -70,10 +70,10 @@ class Kept(NamedTuple):
     @property
     def state(self) -> ScheduleState:
         """As it is shown."""
-        found = self.schedule
-        when = f"every {found.every} s" if found.cron is None else f"cron {found.cron!r}"
+        schedule = self.schedule
+        when = f"every {schedule.every} s" if schedule.cron is None else f"cron {schedule.cron!r}"
         return ScheduleState(
-            *(self.name, self.queue, when, found.time_zone or "UTC", found.missed),
+            *(self.name, self.queue, when, schedule.time_zone or "UTC", schedule.missed),
             next=seconds(self.next),
             last=None if self.last is None else seconds(self.last),
             paused=bool(self.paused),
@@ -118,7 +118,7 @@ def known(database: Database, name: object) -> Kept:
     """A schedule by its name. Raises MessageError."""
     rows: Sequence[Row] = database.run("schedule", name=name) if isinstance(name, str) else []
     if not rows:
-        names = [each.name for each in every(database)]
+        names = [record.name for record in every(database)]
         allowed = listed(names) or "none; `fairlead declare FILE` declares some"
         raise MessageError(
             f"schedule: found {repr_of(name)}, allowed: {allowed}{hint(str(name), names)}"
@@ -181,22 +181,22 @@ def pause(database: Database, name: object, clock: int | None, actor: str, *, pa
     Ticks at which it was paused are not missed: nobody wanted them.
     """
     database.run("may_operate")
-    kept = known(database, name)
+    record = known(database, name)
     now = time_of(database, clock)
-    following = kept.next if paused else kept.schedule.after(now)
-    found = {"name": kept.name, "paused": int(paused), "next": following, "looked": now}
-    if not database.run("pause_schedule", **found):
+    following = record.next if paused else record.schedule.after(now)
+    values = {"name": record.name, "paused": int(paused), "next": following, "looked": now}
+    if not database.run("pause_schedule", **values):
         return False
-    _tell(database, kept, PAUSED if paused else RESUMED, clock, actor)
+    _tell(database, record, PAUSED if paused else RESUMED, clock, actor)
     return True
 
 
 def drop(database: Database, name: object, clock: int | None, actor: str) -> None:
     """Forget a schedule. Raises MessageError."""
     database.run("may_operate")
-    kept = known(database, name)
-    if database.run("drop_schedule", name=kept.name):
-        _tell(database, kept, DROPPED, clock, actor)
+    record = known(database, name)
+    if database.run("drop_schedule", name=record.name):
+        _tell(database, record, DROPPED, clock, actor)
 
 
 def _tell(database: Database, kept: Kept, kind: str, clock: int | None, actor: str) -> None:
@@ -208,10 +208,10 @@ def _tell(database: Database, kept: Kept, kind: str, clock: int | None, actor: s
 
 def following(kept: Kept, most: int) -> list[int]:
     """The next ticks of a schedule."""
-    found = [kept.next]
-    while len(found) < most:
-        found.append(kept.schedule.after(found[-1]))
-    return found[:most]
+    ticks = [kept.next]
+    while len(ticks) < most:
+        ticks.append(kept.schedule.after(ticks[-1]))
+    return ticks[:most]
 
 
 def _ticks(schedule: Schedule, first: int, now: int) -> Iterator[int]:
