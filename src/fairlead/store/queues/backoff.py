@@ -48,12 +48,12 @@ class Backoff(NamedTuple):
 
     def delay(self, failures: int, key: str) -> int:
         """Microseconds, after so many failures in a row, of the message with this id."""
-        found = min(self.base, self.limit)
+        pause = min(self.base, self.limit)
         for _ in range(failures - 1 if self.factor > WHOLE else 0):
-            if found >= self.limit:
+            if pause >= self.limit:
                 break
-            found = min(found * self.factor // WHOLE, self.limit)
-        return found - found * self.jitter * drawn(f"{key}:{failures}") // (WHOLE * DRAWS)
+            pause = min(pause * self.factor // WHOLE, self.limit)
+        return pause - pause * self.jitter * drawn(f"{key}:{failures}") // (WHOLE * DRAWS)
 
 
 def drawn(text: str) -> int:

@@ -54,14 +54,14 @@ def encoded(body: object) -> tuple[int, bytes]:
     if isinstance(body, Envelope):
         return _of_envelope(body)
     if isinstance(body, bytes | bytearray | memoryview):
-        found = BYTES, bytes(body)
+        encoding = BYTES, bytes(body)
     elif isinstance(body, str):
-        found = TEXT, _of_text(body)
+        encoding = TEXT, _of_text(body)
     else:
-        found = JSON, _of_data(body)
-    if len(found[1]) > MAX_BODY:
-        raise MessageError(f"body: found {len(found[1])} bytes, allowed: at most {MAX_BODY}")
-    return found
+        encoding = JSON, _of_data(body)
+    if len(encoding[1]) > MAX_BODY:
+        raise MessageError(f"body: found {len(encoding[1])} bytes, allowed: at most {MAX_BODY}")
+    return encoding
 
 
 def decoded(format_: int, body: bytes) -> Any:  # noqa: ANN401 - what was sent
@@ -123,15 +123,15 @@ def _of_text(body: str) -> bytes:
 
 def _of_data(body: object) -> bytes:
     try:
-        found = msgspec.json.encode(body)
+        data = msgspec.json.encode(body)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         line = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise MessageError(
             f"body: found {repr_of(body)} ({line}), allowed: bytes, a text, or data that JSON has"
         ) from None
-    if msgspec.json.decode(found) != body:
+    if msgspec.json.decode(data) != body:
         raise MessageError(
             f"body: found {repr_of(body)}, which JSON would change, allowed: bytes, a text, or "
             "data that JSON has"
         )
-    return found
+    return data

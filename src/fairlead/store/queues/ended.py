@@ -41,7 +41,7 @@ def drop(
     for row in rows:
         group = groups[row.group_id]
         log.add("dropped", group=group, key=row.key, cost=row.cost, detail="its end has ended")
-    found = {row.conversation for row in rows if row.conversation is not None}
-    dialogs = {ends[each].dialog for each in found if each in ends}
+    ids = {row.conversation for row in rows if row.conversation is not None}
+    dialogs = {ends[id_].dialog for id_ in ids if id_ in ends}
     if dialogs:
         database.run("drop_ended", dialogs=sorted(dialogs))

@@ -79,8 +79,8 @@ def has_ended(database: Database, end: Endpoint) -> bool:
     if database.remote:
         ((state,),) = database.run("state_of_end", handle=end.handle)
         return state in (None, "ended")
-    found = by_ids(database, [end.id]).get(end.id)
-    return found is None or found.state == ENDED
+    current = by_ids(database, [end.id]).get(end.id)
+    return current is None or current.state == ENDED
 
 
 def far_end(database: Database, end: Endpoint) -> Endpoint | None:
@@ -103,11 +103,11 @@ def group_of_dialog(database: Database, queue: str, name: str) -> str | None:
 
     Where both ends are of this queue, that is the group of the target's.
     """
-    found = DIALOG.fullmatch(name)
-    if found is None:
+    match = DIALOG.fullmatch(name)
+    if match is None:
         return None
-    ends = {end.side: end for end in both_ends(database, int(found[1]))}
-    for side in sides_meant(found[2]):
+    ends = {end.side: end for end in both_ends(database, int(match[1]))}
+    for side in sides_meant(match[2]):
         if side in ends and ends[side].queue == queue:
             return ends[side].group
     return None

@@ -66,7 +66,7 @@ class ComparedGroup(NamedTuple):
     """How often it was taken at all, as far as the journal goes back."""
 
     def __str__(self) -> str:
-        said = [
+        parts = [
             "nothing of it waited"
             if self.came is None
             else f"its first message came at {_when(self.came)}",
@@ -76,15 +76,15 @@ class ComparedGroup(NamedTuple):
             + ("" if self.raised is None else f" at {_when(self.raised)} by {self.raised_by}"),
         ]
         if self.held_since is not None:
-            said.append(f"held by reader {self.reader} since {_when(self.held_since)}")
+            parts.append(f"held by reader {self.reader} since {_when(self.held_since)}")
         if self.parked:
-            said.append("released with a delay that was not over")
-        said.append(
+            parts.append("released with a delay that was not over")
+        parts.append(
             ("not taken since" if self.takes else "never taken")
             if self.taken is None
             else f"taken at {_when(self.taken)} by {self.taken_by}"
         )
-        return f"{visible(self.group)}: {', '.join(said)}"
+        return f"{visible(self.group)}: {', '.join(parts)}"
 
 
 class OrderExplanation(NamedTuple):
@@ -120,7 +120,7 @@ class OrderExplanation(NamedTuple):
 
 def explain_order(database: Database, queue: Queue, first: str, second: str) -> OrderExplanation:
     """Why a group was taken before another one. Raises MessageError, PrunedError."""
-    names = [_group_of(database, queue, each) for each in (first, second)]
+    names = [_group_of(database, queue, group) for group in (first, second)]
     if names[0] == names[1]:
         raise MessageError(
             f"explain: found {repr_of(first)} and {repr_of(second)}, which is one group, allowed: "
@@ -143,9 +143,9 @@ def _group_of(database: Database, queue: Queue, name: str) -> str:
     if group is not None:
         return group
     initiator = end_name(int(number[1]), INITIATOR)
-    said = {INITIATOR: ("begun", initiator), TARGET: ("sent", f"{initiator}/0")}
-    for each in sides_meant(number[2]):
-        kind, key_ = said[each]
+    events = {INITIATOR: ("begun", initiator), TARGET: ("sent", f"{initiator}/0")}
+    for side in sides_meant(number[2]):
+        kind, key_ = events[side]
         rows = database.run("said_in", kind=kind, queue=queue.name, key=key_)
         if rows:
             return str(rows[0][0])
@@ -181,9 +181,9 @@ class _Reader:
             return self._decided(ours.contested)
         if theirs.contested is not None:
             return self._decided(theirs.contested)
-        found = [each.latest for each in (ours, theirs) if each.latest is not None]
-        if found:
-            return self._uncontested(min(found, key=lambda each: each.time))
+        decisions = [takes.latest for takes in (ours, theirs) if takes.latest is not None]
+        if decisions:
+            return self._uncontested(min(decisions, key=lambda each: each.time))
         return self._waiting()
 
     def _events(self) -> Iterator[GroupEvent]:
@@ -211,9 +211,9 @@ class _Reader:
             decision = TakeDecision(event.time, mine, at, event.actor, off=off)
             self._takes[event.group].add(decision)
             before = self._takes[other]
-            for each in (before.latest, before.contested):
-                if each is not None and each.later is None:
-                    each.later = event.time, event.actor
+            for take in (before.latest, before.contested):
+                if take is not None and take.later is None:
+                    take.later = event.time, event.actor
         elif event.kind == "woken":
             latest = self._takes[other].latest
             if latest is not None and latest.later is None and latest.other.reader is None:
@@ -225,9 +225,9 @@ class _Reader:
         entry = story.entry
         number, came = story.first()
         if taken is not None:
-            said = UNRAISED if taken.priority is None else taken.priority
-            if said != entry.priority:  # the raise is not kept any more
-                entry = NO_ENTRY if said == UNRAISED else Entry(said, came, number)
+            priority = UNRAISED if taken.priority is None else taken.priority
+            if priority != entry.priority:  # the raise is not kept any more
+                entry = NO_ENTRY if priority == UNRAISED else Entry(priority, came, number)
         raised = entry.priority != UNRAISED
         held = taken is None and story.token is not None
         counts = entry if self._queue.ordered else NO_ENTRY
@@ -266,7 +266,7 @@ class _Reader:
         if found.off:
             why = f"{a} before {b}: tenant {visible(two.tenant)} was switched off then"
         elif one.tenant != two.tenant:
-            x, y = (visible(each.tenant) or "without a name" for each in (one, two))
+            x, y = (visible(place.tenant) or "without a name" for place in (one, two))
             why = (
                 f"{a} before {b}: tenant {x} was next, not tenant {y}: who has been charged less "
                 "for its weight; the journal does not have what they were charged"

@@ -25,9 +25,9 @@ class FileWatch:
     def moved(self) -> bool:
         """Whether the file was written since this was asked the last time, or a moment ago."""
         try:
-            found = self._file.stat()
+            status = self._file.stat()
         except OSError:  # nobody has written yet, or the last connection was closed
             return True
-        now = (found.st_mtime_ns, found.st_size, found.st_ino)
+        now = (status.st_mtime_ns, status.st_size, status.st_ino)
         changed, self._last = now != self._last, now
-        return changed or time.time_ns() - found.st_mtime_ns < MOMENT
+        return changed or time.time_ns() - status.st_mtime_ns < MOMENT

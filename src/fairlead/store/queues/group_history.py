@@ -84,12 +84,12 @@ class GroupHistory(Struct):
     def _end(self, event: GroupEvent) -> None:
         """What was said to the end is dropped: by the other side, and by its own timers."""
         dialog, _, side = event.key.rpartition("/")
-        own = {f"{event.key}/{each}" for each in ("error", "timer", "lifetime")}
+        names = {f"{event.key}/{kind}" for kind in ("error", "timer", "lifetime")}
         other = f"{dialog}/{'t' if side == 'i' else 'i'}/"
         self.waiting = {
             name: came
             for name, came in self.waiting.items()
-            if name not in own and not name.startswith(other)
+            if name not in names and not name.startswith(other)
         }
 
     def first(self) -> tuple[int, int]:

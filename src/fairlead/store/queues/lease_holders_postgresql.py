@@ -118,8 +118,8 @@ class SessionLocks:
         return {id_: (host, pid) for id_, host, pid in holders if id_ not in self._ids}
 
     def _without_session(self, database: Database, others: Collection[int]) -> set[int]:
-        found = database.run("dead_lease_holders", ids=sorted(others)) if others else []
-        return {id_ for (id_,) in found}
+        rows = database.run("dead_lease_holders", ids=sorted(others)) if others else []
+        return {id_ for (id_,) in rows}
 
     def blameless(self, database: Database, taken: int) -> bool:
         ((since,),) = database.run("server_since")
@@ -183,16 +183,16 @@ class SessionLocks:
                 if self._is_to_be_asked():
                     self._asked = time.monotonic()
                     database.run("time")
-                found = self._heard(database)
-                if not found:
+                arrivals = self._heard(database)
+                if not arrivals:
                     self._sleep(database, timeout)
-                    found = self._heard(database)
+                    arrivals = self._heard(database)
             except (Error, StoreError) as error:
                 if not database.lost:
                     raise StoreError(f"{database.place}: {error}") from None
                 self._connect()
-                found = self._maybe_missed()
-        return found
+                arrivals = self._maybe_missed()
+        return arrivals
 
     def _is_to_be_asked(self) -> bool:
         return time.monotonic() - self._asked >= HEAR
@@ -212,7 +212,7 @@ class SessionLocks:
                 os.read(file, 1024)
 
     def _heard(self, database: PostgreSQL) -> list[tuple[int, bool]]:
-        return [self._meaning(each) for each in database.connection.notifies(timeout=0)]
+        return [self._meaning(notice) for notice in database.connection.notifies(timeout=0)]
 
     def _meaning(self, said: Any) -> tuple[int, bool]:  # noqa: ANN401 - the driver's
         """The queue for which something has arrived, and whether this process is meant.

@@ -100,8 +100,8 @@ _files: Final[WeakSet[LockFiles]] = WeakSet()
 
 
 def _leave_to_parent() -> None:
-    for each in list(_files):
-        each.leave_to_parent()
+    for locks in list(_files):
+        locks.leave_to_parent()
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)

@@ -65,11 +65,11 @@ class Leases:
                 if not self._id:
                     with self._connections.writing() as database:
                         row = {**describe_self(), "since": database.time()}
-                        ((found,),) = database.run("add_holder", **row)
+                        ((number,),) = database.run("add_holder", **row)
                         if self._for_others:
-                            database.run("stopping", id=found, how=FOR_OTHERS)
-                        self._liveness.live(found, database)
-                    self._id = found
+                            database.run("stopping", id=number, how=FOR_OTHERS)
+                        self._liveness.live(number, database)
+                    self._id = number
                     self._sweep()
         return self._id
 
@@ -120,12 +120,12 @@ class Leases:
     def _take_back_now(self, queue: str) -> None:
         self._liveness.check()
         with self._connections.one() as database:
-            found = read_queue(database, queue, self._context.clock())
-            if found is None:
+            row = read_queue(database, queue, self._context.clock())
+            if row is None:
                 self._say_missing(database, queue)
                 return
             self._missing.discard(queue)
-            rows = database.run("lease_holders_of", queue=found.id)
+            rows = database.run("lease_holders_of", queue=row.id)
             dead = self._liveness.dead(database, [(id_, host, pid) for id_, host, pid, _ in rows])
         if dead:
             self._take_back(queue, {id_: why for id_, *_, why in rows if id_ in dead})
@@ -192,9 +192,9 @@ class Leases:
     def _take_back_portion(self, queue: str, holder: int, why: int) -> tuple[int, int]:
         """Take back some of what somebody dead holds; how many groups, and how many blameless."""
         with self._connections.writing() as database:
-            found = known_queue(database, queue, self._context.clock())
-            log = Log(database, found.name, found.moment, self._context.actor)
-            held = database.run("held_by", queue=found.id, holders=[holder], most=PORTION)
+            row = known_queue(database, queue, self._context.clock())
+            log = Log(database, row.name, row.moment, self._context.actor)
+            held = database.run("held_by", queue=row.id, holders=[holder], most=PORTION)
             blameless = {
                 group
                 for group, _, taken in held
@@ -202,7 +202,7 @@ class Leases:
             }
             take_back(
                 database,
-                found,
+                row,
                 [(group, token) for group, token, _ in held],
                 log,
                 REASONS[why],

@@ -48,10 +48,10 @@ class Limit(NamedTuple):
     @property
     def in_words(self) -> dict[str, object]:
         """As it was declared; the rate is that of a second."""
-        said: dict[str, object] = {"of": self.of, "match": self.match, "in_work": self.in_work}
+        table: dict[str, object] = {"of": self.of, "match": self.match, "in_work": self.in_work}
         if self.interval:
-            said |= {"rate": MICROS / self.interval, "burst": self.burst}
-        return {key: value for key, value in said.items() if value is not None}
+            table |= {"rate": MICROS / self.interval, "burst": self.burst}
+        return {key: value for key, value in table.items() if value is not None}
 
 
 class LimitState(NamedTuple):
@@ -80,7 +80,7 @@ class LimitState(NamedTuple):
 
 def limits_of(kept: str | None) -> tuple[Limit, ...]:
     """As a queue's row has them."""
-    return () if kept is None else tuple(Limit(*each) for each in json.loads(kept))
+    return () if kept is None else tuple(Limit(*values) for values in json.loads(kept))
 
 
 def kept_limits(limits: Sequence[Limit]) -> str | None:
@@ -92,7 +92,7 @@ def lane_of(limits: Sequence[Limit], group: str | None) -> str | None:
     """The lane of a group: the places of the limits that are for its name. None: no limits."""
     if not limits:
         return None
-    named = [k for k, each in enumerate(limits) if each.of == GROUP and group]
+    named = [k for k, limit in enumerate(limits) if limit.of == GROUP and group]
     return ",".join(str(k) for k in named if matches(limits[k].match, group or ""))
 
 
@@ -123,7 +123,7 @@ class Gate:
         for lane, tenant, count in database.run("held_by_lane", queue=queue):
             for limit, name in self._of(lane or "", tenant):
                 self._held[limit.key, name] += count
-        most = {each.key: (each.burst + LARGEST) * each.interval + AHEAD for each in limits}
+        most = {limit.key: (limit.burst + LARGEST) * limit.interval + AHEAD for limit in limits}
         for key, name, until in database.run("limit_states", queue=queue):
             if until <= now + most.get(key, 0):  # else a clock was wrong when it was written
                 self._charged[key, name] = until
@@ -137,31 +137,31 @@ class Gate:
 
         None: when something is settled.
         """
-        found = OPEN
+        opening = OPEN
         for limit, name in self._of(lane, tenant):
             if limit.in_work is not None and self._held[limit.key, name] >= limit.in_work:
                 return None
             until = self._charged.get((limit.key, name), OPEN)
             at = until - (limit.burst - 1) * limit.interval
             if limit.interval and at > self._now:
-                found = max(found, at)
-        return found
+                opening = max(opening, at)
+        return opening
 
     def states(self) -> list[LimitState]:
         """How it stands with each limit, and with each tenant that has something of it."""
-        found = []
+        report = []
         for limit in self._limits:
             names = {name for key, name in {*self._held, *self._charged} if key == limit.key}
             for name in sorted(names if limit.of == TENANT else {""}):
                 at = (limit.key, name)
                 opens = self._charged.get(at, OPEN) - (limit.burst - 1) * limit.interval
-                found.append(
+                report.append(
                     LimitState(
                         *(limit.of, limit.match, name, self._held[at], limit.in_work),
                         opens=seconds(opens) if limit.interval and opens > self._now else None,
                     )
                 )
-        return found
+        return report
 
     def is_open(self, lane: str, tenant: str = "") -> bool:
         """Whether something of a lane and a tenant can be taken now."""

@@ -102,7 +102,7 @@ def _let_arrive(database: Database, queue: Queue, log: Log) -> None:
     owners = {row[0]: row[2] for row in database.run("groups_by_name", queue=queue.id, names=names)}
     for number, row in zip(numbers, rows, strict=True):
         _, _, group, tenant, priority, key, expires, cost, type_, conversation, format_, body = row
-        each = OutgoingMessage(
+        message = OutgoingMessage(
             *(group, priority, key, type_, tenant, cost, None, expires, format_, bytes(body)),
             conversation,
         )
@@ -119,14 +119,14 @@ def _let_arrive(database: Database, queue: Queue, log: Log) -> None:
             reason = "its group is another tenant's now"
             database.run(
                 "bury_delayed",
-                **{**asdict(each), "id": number, "queue": queue.id},
+                **{**asdict(message), "id": number, "queue": queue.id},
                 died=queue.now,
                 reason=reason,
             )
             complete_delayed(database, queue, key, reason)
             log.add("rejected", detail=reason, **event)
         else:
-            batch.append((number, each))
+            batch.append((number, message))
             log.add("arrived", **event)
     arrive(database, queue, batch)
 
@@ -150,11 +150,11 @@ def _apply_updates(database: Database, queue: Queue, line: Line | None) -> None:
     every = [
         TenantUpdate(*row) for row in database.run("pending_updates", queue=queue.id, most=MOST)
     ]
-    for each in every:
+    for update in every:
         if line is not None:
-            _apply(line, each)
+            _apply(line, update)
     if every:
-        database.run("drop_pending_updates", ids=[each.id for each in every])
+        database.run("drop_pending_updates", ids=[update.id for update in every])
 
 
 def _apply(line: Line, each: TenantUpdate) -> None:

@@ -50,19 +50,19 @@ def send(
     check_limit(database, queue, len(batch) - len(known))
     log = Log(database, queue.name, queue.moment, actor)
     numbers = log.draw(len(batch) - len(known))
-    new = (each for position, each in enumerate(batch) if position not in known)
+    new = (message for position, message in enumerate(batch) if position not in known)
     numbered = list(zip(numbers, new, strict=True))
-    for number, each in numbered:
-        each.key = each.key or f"m-{number}"
-    now = [each for each in numbered if each[1].due is None]
+    for number, message in numbered:
+        message.key = message.key or f"m-{number}"
+    now = [entry for entry in numbered if entry[1].due is None]
     arrive(database, queue, now)
     if len(now) < len(numbered):
-        later = [_delayed(*each) for each in numbered if each[1].due is not None]
+        later = [_delayed(*entry) for entry in numbered if entry[1].due is not None]
         database.many("add_delayed", later, queue=queue.id)
     _record(database, queue, numbered, log)
     if queue.columns.awaited:
         database.run("notify", queue=queue.id)
-    return [each.key or "" for each in batch]
+    return [message.key or "" for message in batch]
 
 
 def _record(
@@ -71,21 +71,21 @@ def _record(
     """Write the events of messages that were sent."""
     if not numbered:
         return
-    plain = all(each.due is None and not _raises(queue, each) for _, each in numbered)
+    plain = all(message.due is None and not _raises(queue, message) for _, message in numbered)
     if plain and not database.has_roles:  # where a sender may have no right to read messages
         log.add_sent(numbered[0][0], numbered[-1][0])
         return
-    for number, each in numbered:
+    for number, message in numbered:
         log.add(
             *("sent",),
             id=number,
-            group=each.group or "",
-            key=each.key or "",
-            tenant=each.tenant,
-            priority=each.priority if queue.ordered else None,
-            cost=each.cost,
-            type=each.type,
-            detail=None if each.due is None else f"due {each.due}",
+            group=message.group or "",
+            key=message.key or "",
+            tenant=message.tenant,
+            priority=message.priority if queue.ordered else None,
+            cost=message.cost,
+            type=message.type,
+            detail=None if message.due is None else f"due {message.due}",
         )
     log.flush()
 
@@ -96,7 +96,7 @@ def arrive(
     """Messages join their groups; their events are written by the caller."""
     if not numbered:
         return
-    if queue.fair == NOT_FAIR and any(each.tenant for _, each in numbered):
+    if queue.fair == NOT_FAIR and any(message.tenant for _, message in numbered):
         database.run("set_fair", queue=queue.id)
         queue.fair = BECOMES_FAIR
     groups = _groups(database, queue, numbered)
@@ -104,10 +104,11 @@ def arrive(
         "add_message",
         [
             (
-                *(_place(number, each), groups[each.group] if each.group else number, each.key),
-                *(each.expires, each.cost, each.type, each.conversation, each.format, each.body),
+                *(_place(number, message), groups[message.group] if message.group else number),
+                *(message.key, message.expires, message.cost, message.type),
+                *(message.conversation, message.format, message.body),
             )
-            for number, each in numbered
+            for number, message in numbered
         ],
         queue=queue.id,
         arrived=queue.moment,
@@ -122,9 +123,9 @@ def _groups(
     A group that begins is ready at once, and one that is there will be found by whoever is working
     on it, or will: a group does not end while somebody is sending to it.
     """
-    found = _begin(database, queue, numbered)
-    add_pending(database, queue, _updates(queue, numbered, found))
-    return {name: each.id for name, each in found.items()}
+    groups = _begin(database, queue, numbered)
+    add_pending(database, queue, _updates(queue, numbered, groups))
+    return {name: group.id for name, group in groups.items()}
 
 
 def _begin(
@@ -134,11 +135,11 @@ def _begin(
     lone: list[int] = []
     begun: list[Row] = []
     first: dict[str, tuple[int, OutgoingMessage]] = {}
-    for number, each in numbered:
-        if each.group:
-            first.setdefault(each.group, (number, each))
-        elif each.tenant or _raises(queue, each) or len(numbered) == 1:  # one row is as fast
-            begun.append(_beginning(queue, number, each))
+    for number, message in numbered:
+        if message.group:
+            first.setdefault(message.group, (number, message))
+        elif message.tenant or _raises(queue, message) or len(numbered) == 1:  # one row is as fast
+            begun.append(_beginning(queue, number, message))
         else:
             lone.append(number)
     shared = {"queue": queue.id, "fair": int(queue.fair > 0), "arrived": queue.moment}
@@ -146,8 +147,8 @@ def _begin(
         k1, _ = queue.place(NO_ENTRY, lone[0], queue.moment) or (0, 0)
         database.run("add_lone", ids=lone, k1=k1, lane=queue.lane(None), **shared)
     names = sorted(first)
-    found = _found(database, queue, names)
-    missing = [name for name in names if name not in found]
+    groups = _found(database, queue, names)
+    missing = [name for name in names if name not in groups]
     for turn in count():
         if not begun and not missing:
             break
@@ -159,11 +160,11 @@ def _begin(
         rows = [_beginning(queue, *first[name]) for name in missing]
         every, begun = [*begun, *rows], []
         if database.many("add_group", every, **shared) == len(every):
-            found |= {name: _new(*first[name]) for name in missing}
+            groups |= {name: _new(*first[name]) for name in missing}
             break
-        found |= _found(database, queue, missing)  # others have begun some of them
-        missing = [name for name in missing if name not in found]  # they ended meanwhile
-    return found
+        groups |= _found(database, queue, missing)  # others have begun some of them
+        missing = [name for name in missing if name not in groups]  # they ended meanwhile
+    return groups
 
 
 def _new(number: int, each: OutgoingMessage) -> Found:
@@ -177,21 +178,23 @@ def _updates(
     updates: list[PendingUpdate] = []
     if not found and not queue.fair:
         return updates
-    for number, each in numbered:
-        group = found[each.group] if each.group else _new(number, each)
+    for number, message in numbered:
+        group = found[message.group] if message.group else _new(number, message)
         id_, tenant = group.id, group.tenant
-        if tenant != each.tenant:
+        if tenant != message.tenant:
             raise MessageError(
-                f"tenant of group {each.group!r}: found {each.tenant!r}, allowed: {tenant!r}"
+                f"tenant of group {message.group!r}: found {message.tenant!r}, allowed: {tenant!r}"
             )
         if id_ == number:
             if queue.fair:
                 updates.append(PendingUpdate(JOINED, number, id_, tenant))
             continue
         if queue.fair and group.state == HELD:
-            updates.append(PendingUpdate(CHARGED, number, id_, tenant, cost=each.cost))
-        if each.priority is not None and queue.ordered:
-            updates.append(PendingUpdate(RAISED, number, id_, tenant, each.priority, queue.moment))
+            updates.append(PendingUpdate(CHARGED, number, id_, tenant, cost=message.cost))
+        if message.priority is not None and queue.ordered:
+            updates.append(
+                PendingUpdate(RAISED, number, id_, tenant, message.priority, queue.moment)
+            )
         elif group.head == NOTHING and group.state != HELD:
             updates.append(PendingUpdate(RAISED, number, id_, tenant))
     return updates
@@ -243,10 +246,10 @@ def _check_costs(queue: Queue, batch: Sequence[OutgoingMessage]) -> None:
     if queue.columns.weights == NO_WEIGHTS:
         return  # then a cost is not multiplied
     most = MAX_CHARGE // queue.unit
-    for each in batch:
-        if each.cost > most:
+    for message in batch:
+        if message.cost > most:
             raise MessageError(
-                f"cost: found {each.cost}, allowed: an integer from 1 to {most} with these "
+                f"cost: found {message.cost}, allowed: an integer from 1 to {most} with these "
                 "weights of tenants"
             )
 
@@ -255,12 +258,12 @@ def _known(database: Database, queue: Queue, batch: Sequence[OutgoingMessage]) -
     """The positions of the messages that are not to be sent again: their ids are known."""
     first: dict[str, int] = {}
     digests: dict[str, str] = {}
-    for position, each in enumerate(batch):
-        if each.key is not None:
-            content = digest(each.format, each.body)
-            if digests.setdefault(each.key, content) != content:
-                raise _other_message(each.key)
-            first.setdefault(each.key, position)
+    for position, message in enumerate(batch):
+        if message.key is not None:
+            content = digest(message.format, message.body)
+            if digests.setdefault(message.key, content) != content:
+                raise _other_message(message.key)
+            first.setdefault(message.key, position)
     if not first:
         return set()
     since = queue.now - queue.columns.remembered
@@ -271,8 +274,8 @@ def _known(database: Database, queue: Queue, batch: Sequence[OutgoingMessage]) -
             raise _other_message(key)
     return {
         position
-        for position, each in enumerate(batch)
-        if each.key is not None and not (each.key in fresh and first[each.key] == position)
+        for position, message in enumerate(batch)
+        if message.key is not None and not (message.key in fresh and first[message.key] == position)
     }
 
 
@@ -284,7 +287,7 @@ def _remember(database: Database, queue: Queue, digests: dict[str, str], before:
         if at >= before and digests[key] != content:
             raise _other_message(key)
     keys = sorted(digests)  # in one order, so that two senders never wait for each other
-    found = database.run(
+    additions = database.run(
         "add_message_ids",
         queue=queue.id,
         keys=keys,
@@ -292,7 +295,7 @@ def _remember(database: Database, queue: Queue, digests: dict[str, str], before:
         at=queue.now,
         before=before,
     )
-    return {key for (key,) in found}
+    return {key for (key,) in additions}
 
 
 def _other_message(key: str) -> MessageError:

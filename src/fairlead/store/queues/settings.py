@@ -120,8 +120,8 @@ class Queue:
         """Tenant → weight."""
         if self.columns.weights == NO_WEIGHTS:
             return {}
-        found: dict[str, int] = json.loads(self.columns.weights)
-        return found
+        values: dict[str, int] = json.loads(self.columns.weights)
+        return values
 
     @cached_property
     def backoff(self) -> Backoff | None:
@@ -157,8 +157,8 @@ class Queue:
 
     def place(self, entry: Entry, head: int, arrived: int) -> tuple[int, int] | None:
         """The key of a group that nobody holds; None: nothing is left of it."""
-        found = standing(entry if self.ordered else NO_ENTRY, arrived, head, False, self.step)
-        return key(found, self.step) if found.number else None
+        position = standing(entry if self.ordered else NO_ENTRY, arrived, head, False, self.step)
+        return key(position, self.step) if position.number else None
 
 
 def off_tenants_of(kept: str | None) -> frozenset[str]:
@@ -170,31 +170,31 @@ def read_queue(
     database: Database, name: str, now: int | None, *, locked: bool = False
 ) -> Queue | None:
     """A queue as it is set; `now`: of a clock of the user's own, else the database's."""
-    found = database.run("queue_locked" if locked else "queue", name=name)
-    if not found:
+    rows = database.run("queue_locked" if locked else "queue", name=name)
+    if not rows:
         return None
-    columns = Columns(*found[0])
+    columns = Columns(*rows[0])
     return Queue(columns, (columns.server_time or database.time()) if now is None else now)
 
 
 def known_queue(database: Database, name: str, now: int | None, *, locked: bool = False) -> Queue:
     """The same; raises MessageError where there is none of that name."""
-    found = read_queue(database, name, now, locked=locked)
-    if found is None:
+    queue = read_queue(database, name, now, locked=locked)
+    if queue is None:
         names = [name for (name,) in database.run("queue_names")]
         raise MessageError(
             f"queue: found {name!r}, allowed: {listed(names) or 'none: nothing was sent yet'}"
             f"{hint(name, names)}"
         )
-    return found
+    return queue
 
 
 def made_queue(database: Database, name: str, now: int | None) -> Queue:
     """The same; creates it with the defaults where there is none."""
-    found = read_queue(database, name, now)
-    if found is None:
+    queue = read_queue(database, name, now)
+    if queue is None:
         # a server that died has not failed at what it keeps: whoever is next has to go on with it
         most = None if name.startswith(OWN) else MAX_FAILURES
         database.run("add_queue", name=name, remembered=REMEMBERED, max_failures=most)
-        found = known_queue(database, name, now)
-    return found
+        queue = known_queue(database, name, now)
+    return queue

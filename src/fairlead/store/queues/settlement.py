@@ -62,13 +62,15 @@ def portions(end: Settlement, sizes: Mapping[int, int], most: int) -> list[Settl
         return [end]
     parts: list[list[Given]] = [[]]
     room = most
-    for each in end.given:
-        size = sizes.get(each.number, 0)
+    for message in end.given:
+        size = sizes.get(message.number, 0)
         if parts[-1] and size > room:
             parts.append([])
             room = most
-        parts[-1].append(each)
+        parts[-1].append(message)
         room -= size
-    dead = {each.number: end.reason for each in end.given} if end.kind == REJECTED else end.dead
+    dead = (
+        {message.number: end.reason for message in end.given} if end.kind == REJECTED else end.dead
+    )
     first = [replace(end, kind=ACCEPTED, given=part, dead=dead, keep=True) for part in parts[:-1]]
     return [*first, replace(end, given=parts[-1])]

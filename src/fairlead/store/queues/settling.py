@@ -66,11 +66,11 @@ def fence(database: Database, tokens: Mapping[int, int]) -> dict[int, Fenced]:
 
     Raises StaleWorkError.
     """
-    found = {row[0]: Fenced(*row) for row in database.run("fence", ids=sorted(tokens))}
+    rows = {row[0]: Fenced(*row) for row in database.run("fence", ids=sorted(tokens))}
     for id_, token in tokens.items():
-        if id_ not in found or found[id_].token != token:
+        if id_ not in rows or rows[id_].token != token:
             raise stale(token)
-    return found
+    return rows
 
 
 def stale(token: int) -> StaleWorkError:
@@ -85,16 +85,16 @@ def settle(database: Database, queue: Queue, ends: Sequence[Settlement], actor: 
     """Settle work on groups of one queue. Raises StaleWorkError, StoreError."""
     queue.check_isolation()
     log = Log(database, queue.name, queue.moment, actor)
-    if parts := [each for each in ends if each.keep]:
+    if parts := [end for end in ends if end.keep]:
         _settle_parts(database, queue, parts, log)
-        ends = [each for each in ends if not each.keep]
+        ends = [end for end in ends if not end.keep]
     slow = queue.fair or queue.columns.completing
-    lone = [] if slow else [each for each in ends if _is_simple(each)]
+    lone = [] if slow else [end for end in ends if _is_simple(end)]
     if lone:
         _accept_lone(database, lone, log)
     left = False
     if len(lone) < len(ends):
-        ends = [each for each in ends if slow or not _is_simple(each)]
+        ends = [end for end in ends if slow or not _is_simple(end)]
         left = _settle(database, queue, ends, log)
     log.flush()
     if (left or queue.limits) and queue.columns.awaited:
@@ -103,13 +103,17 @@ def settle(database: Database, queue: Queue, ends: Sequence[Settlement], actor: 
 
 def _settle_parts(database: Database, queue: Queue, ends: Sequence[Settlement], log: Log) -> None:
     """What was given of these groups is done, or dead letters; their readers hold them still."""
-    fenced = fence(database, {each.id: each.token for each in ends})
+    fenced = fence(database, {end.id: end.token for end in ends})
     for end in ends:
         row = fenced[end.id]
-        dead = {each.number: end.dead[each.number] for each in end.given if each.number in end.dead}
+        dead = {
+            message.number: end.dead[message.number]
+            for message in end.given
+            if message.number in end.dead
+        }
         _bury(database, queue, row, dead)
         _log_ended(log, end, end.given, dead, row)
-    drop(database, queue, [each.number for end in ends for each in end.given])
+    drop(database, queue, [message.number for end in ends for message in end.given])
 
 
 def _is_simple(end: Settlement) -> bool:
@@ -118,43 +122,47 @@ def _is_simple(end: Settlement) -> bool:
 
 
 def _accept_lone(database: Database, ends: Sequence[Settlement], log: Log) -> None:
-    ids = [each.id for each in ends]
+    ids = [end.id for end in ends]
     log.add_lone(ACCEPTED, ids)
-    if database.many("end_lone", [(each.id, each.token) for each in ends]) < len(ends):
+    if database.many("end_lone", [(end.id, end.token) for end in ends]) < len(ends):
         raise stale(_first_stale(database, ends).token)
     database.many("drop_lone", [(id_,) for id_ in ids])
 
 
 def _first_stale(database: Database, ends: Sequence[Settlement]) -> Settlement:
     """Of messages without a group whose groups were to end: one that somebody else has, or had."""
-    ids = [each.id for each in ends]
+    ids = [end.id for end in ends]
     others = {row[0] for row in database.run("fence", ids=ids)}
     ours = {row[0] for row in database.run("lone_messages", ids=ids)} - others
-    return next(each for each in ends if each.id not in ours)
+    return next(end for end in ends if end.id not in ours)
 
 
 def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: Log) -> bool:
     """Settle them one by one; whether something is left of any group."""
-    fenced = fence(database, {each.id: each.token for each in ends})
+    fenced = fence(database, {end.id: end.token for end in ends})
     raises = raises_of(database, list(fenced))
     done: list[int] = []
     left: list[Left] = []
-    for said in ends:
-        end, row = said, fenced[said.id]
+    for settlement in ends:
+        end, row = settlement, fenced[settlement.id]
         entry = raises.get(end.id, NO_ENTRY)
         before = 0 if end.done or end.moved else row.failures
         failure = counted(database, queue, end.failed, before, end.group, end.reason, log)
         released = end.kind == RELEASE and not failure.is_last
         if end.failed and not end.given and not released:
             # nobody knows which message it was: the first, then
-            end = replace(said, given=_first(database, end.id))
+            end = replace(settlement, given=_first(database, end.id))
         first, rest = end.given[: end.done], end.given[end.done :]
         ended = first if released else end.given
-        dead = {each.number: end.dead[each.number] for each in ended if each.number in end.dead}
+        dead = {
+            message.number: end.dead[message.number]
+            for message in ended
+            if message.number in end.dead
+        }
         if end.kind != ACCEPTED and not released:
-            dead |= {each.number: end.reason for each in rest}
+            dead |= {message.number: end.reason for message in rest}
         _bury(database, queue, row, dead)
-        done += [each.number for each in ended]
+        done += [message.number for message in ended]
         if ended or not released:
             _log_ended(log, end, ended, dead, row)
         if not released:
@@ -171,19 +179,19 @@ def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: L
             group=end.group,
             key="" if end.group else _key(database, end),
             tenant=row.tenant,
-            cost=_cost(database, end.id) - sum(each.cost for each in ended),
+            cost=_cost(database, end.id) - sum(message.cost for message in ended),
             attempt=row.releases + 1,
             token=end.token,
             detail=end.reason or None,
         )
     if done:
         drop(database, queue, done)
-    costs = _costs(database, queue, [each.id for each in ends])
-    kept = put_back(database, queue, left)
+    costs = _costs(database, queue, [end.id for end in ends])
+    states = put_back(database, queue, left)
     if queue.fair:
         (number,) = log.draw()
-        given_back = {each.id for each in left if each.releases} - {
-            each.id for each in ends if each.done
+        given_back = {group.id for group in left if group.releases} - {
+            end.id for end in ends if end.done
         }
         add_pending(
             database,
@@ -196,12 +204,12 @@ def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: L
                     fenced[end.id].tenant,
                     cost=costs.get(end.id, 0),
                     turn=fenced[end.id].was_turn,
-                    placed=int(kept.get(end.id) == READY),
+                    placed=int(states.get(end.id) == READY),
                 )
                 for end in ends
             ],
         )
-    return bool(kept)
+    return bool(states)
 
 
 def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> dict[int, int]:
@@ -211,12 +219,14 @@ def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> dict[int
     """
     rows, empty = _rows(database, queue, left)
     if empty:
-        free = {id_ for (id_,) in database.run("lock_ended", ids=[each.id for each in empty])}
+        free = {id_ for (id_,) in database.run("lock_ended", ids=[group.id for group in empty])}
         if database.concurrent_writers:  # a sender may have committed meanwhile: look again
-            more, still = _rows(database, queue, [each for each in empty if each.id in free])
+            more, still = _rows(database, queue, [group for group in empty if group.id in free])
             rows += more
-            rows += [_row(queue, each, queue.now + MOMENT) for each in empty if each.id not in free]
-            free = {each.id for each in still}
+            rows += [
+                _row(queue, group, queue.now + MOMENT) for group in empty if group.id not in free
+            ]
+            free = {group.id for group in still}
         if free:
             database.run("end_groups", ids=sorted(free))
     if rows:
@@ -281,15 +291,16 @@ def _rows(database: Database, queue: Queue, left: Sequence[Left]) -> tuple[list[
     if not left:
         return [], []
     heads = {
-        row[0]: (row[1], row[2]) for row in database.run("heads_of", ids=[each.id for each in left])
+        row[0]: (row[1], row[2])
+        for row in database.run("heads_of", ids=[group.id for group in left])
     }
     rows, empty = [], []
-    for each in left:
-        head, arrived = heads.get(each.id, (0, 0))
-        if head or each.entry.number:
-            rows.append(_row(queue, each, each.not_before, head, arrived))
+    for group in left:
+        head, arrived = heads.get(group.id, (0, 0))
+        if head or group.entry.number:
+            rows.append(_row(queue, group, group.not_before, head, arrived))
         else:
-            empty.append(each)
+            empty.append(group)
     return rows, empty
 
 
@@ -305,15 +316,15 @@ def _row(queue: Queue, left: Left, not_before: int | None, head: int = 0, arrive
 
 def raises_of(database: Database, ids: Sequence[int]) -> dict[int, Entry]:
     """To what groups were raised meanwhile, that are locked; their pending updates are used up."""
-    found: dict[int, Entry] = {}
+    entries: dict[int, Entry] = {}
     done = []
     for id_, group_id, number, priority, at in database.run("raises_of", ids=list(ids)):
         done.append(id_)
         if priority is not None:
-            found[group_id] = Entry(priority, at, number)
+            entries[group_id] = Entry(priority, at, number)
     if done:
         database.run("drop_pending_updates", ids=done)
-    return found
+    return entries
 
 
 def _bury(database: Database, queue: Queue, row: Fenced, dead: Mapping[int, str]) -> None:
@@ -332,29 +343,29 @@ def _log_ended(
     log: Log, end: Settlement, ended: Sequence[Given], dead: Mapping[int, str], row: Fenced
 ) -> None:
     """Write the events of messages that are done, and of those that are dead letters."""
-    _log_given(log, end, [each for each in ended if each.number not in dead], row.tenant)
-    for each in ended:
-        if each.number in dead:
+    _log_given(log, end, [message for message in ended if message.number not in dead], row.tenant)
+    for message in ended:
+        if message.number in dead:
             log.add(
                 REJECTED,
                 group=end.group,
-                key=each.key,
+                key=message.key,
                 tenant=row.tenant,
-                cost=each.cost,
+                cost=message.cost,
                 attempt=row.releases + 1,
                 token=end.token,
-                detail=dead[each.number] or None,
+                detail=dead[message.number] or None,
             )
 
 
 def _log_given(log: Log, end: Settlement, given: Sequence[Given], tenant: str) -> None:
-    for each in given:
+    for message in given:
         log.add(
             ACCEPTED,
             group=end.group,
-            key=each.key,
+            key=message.key,
             tenant=tenant,
-            cost=each.cost,
+            cost=message.cost,
             token=end.token,
             detail=KEPT if end.keep else None,
         )
@@ -368,8 +379,8 @@ def _first(database: Database, id_: int) -> list[Given]:
 
 
 def _cost(database: Database, id_: int) -> int:
-    found = database.run("costs_of", ids=[id_])
-    return found[0][1] if found else 0
+    rows = database.run("costs_of", ids=[id_])
+    return rows[0][1] if rows else 0
 
 
 def _costs(database: Database, queue: Queue, ids: Sequence[int]) -> dict[int, int]:
@@ -388,7 +399,7 @@ def _leave_completions(database: Database, messages: list[int], now: int) -> Non
 def complete_delayed(database: Database, queue: Queue, key: str, reason: str) -> None:
     """The same of a delayed message that could not arrive; a function of the database does so."""
     if queue.columns.completing and not database.remote:
-        found = {"queue": queue.id, "key": key}
-        database.run("complete_delayed", **found)
-        database.run("nack_delayed", **found, reason=reason, now=queue.now)
-        database.run("unpublish", **found)
+        values = {"queue": queue.id, "key": key}
+        database.run("complete_delayed", **values)
+        database.run("nack_delayed", **values, reason=reason, now=queue.now)
+        database.run("unpublish", **values)

@@ -107,8 +107,8 @@ class Line:
     def next(self, besides: Sequence[str]) -> Tenant | None:
         """Who is next, of those that are backlogged."""
         self.write()
-        found = self._database.run("next_tenant", queue=self._queue.id, besides=list(besides))
-        return self._known(found[0]) if found else None
+        rows = self._database.run("next_tenant", queue=self._queue.id, besides=list(besides))
+        return self._known(rows[0]) if rows else None
 
     def tenant(self, name: str) -> Tenant:
         """One tenant."""
@@ -189,16 +189,16 @@ class Line:
         return bool(rows)
 
     def _get(self, name: str) -> Tenant:
-        found = self._tenants.get(name)
-        if found is None:
+        tenant = self._tenants.get(name)
+        if tenant is None:
             rows = (
                 []
                 if self._emptied
                 else self._database.run("tenants", queue=self._queue.id, names=[name])
             )
-            found = self._known(rows[0]) if rows else Tenant(name, self.clock)
-            self._tenants[name] = found
-        return found
+            tenant = self._known(rows[0]) if rows else Tenant(name, self.clock)
+            self._tenants[name] = tenant
+        return tenant
 
     def _has_ready(self, name: str) -> bool:
         return bool(self._database.run("ready_of_tenant", queue=self._queue.id, tenant=name))

@@ -93,22 +93,22 @@ class Unanswered:
         """
         underway = self._underway.copy()
         every = self._suspects.get(queue, [])
-        surely = [each for each in every if not each.underway & underway.keys()]
-        if unknown := self._unknown((each.group, each.token) for each in surely):
+        surely = [suspect for suspect in every if not suspect.underway & underway.keys()]
+        if unknown := self._unknown((suspect.group, suspect.token) for suspect in surely):
             self._give_back(queue, unknown)
-        self._suspects[queue] = [each for each in every if each not in surely]
+        self._suspects[queue] = [suspect for suspect in every if suspect not in surely]
         look = self._look(queue)
         if look.pause > LAST or (look.at > time.monotonic() and not leaves):
             return
         with self._connections.one() as database:
-            found = read_queue(database, queue, self._context.clock())
-            if found is None:
+            row = read_queue(database, queue, self._context.clock())
+            if row is None:
                 return
-            rows = database.run("held_by", queue=found.id, holders=[holder], most=ALL)
+            rows = database.run("held_by", queue=row.id, holders=[holder], most=ALL)
         underway = self._underway.copy()
         self._suspects[queue] = [
             _Suspect(
-                group, token, frozenset(each for each, high in underway.items() if token > high)
+                group, token, frozenset(mark for mark, high in underway.items() if token > high)
             )
             for group, token in self._unknown((id_, token) for id_, token, _ in rows)
         ]
@@ -138,9 +138,9 @@ class Unanswered:
 
     def _give_back(self, queue: str, groups: list[tuple[int, int]]) -> None:
         with self._connections.writing() as database:
-            found = known_queue(database, queue, self._context.clock())
-            log = Log(database, found.name, found.moment, self._context.actor)
-            take_back(database, found, groups, log, REASON, failed="")
+            row = known_queue(database, queue, self._context.clock())
+            log = Log(database, row.name, row.moment, self._context.actor)
+            take_back(database, row, groups, log, REASON, failed="")
             log.flush()
         LOGGER.warning(
             "event=given-back queue=%s groups=%d reason=%s",

@@ -17,7 +17,7 @@ from fairlead.store.queues.taken_group import TakenGroup
 
 def are_readable(found: Sequence[TakenGroup]) -> bool:
     """Whether all that was read of these groups can be given."""
-    return not any(message.unreadable for each in found for message in each.messages)
+    return not any(message.unreadable for group in found for message in group.messages)
 
 
 def bury_unreadable(
@@ -27,13 +27,13 @@ def bury_unreadable(
 
     Raises StaleWorkError.
     """
-    ends = [_buried(each, bad) for each in found if (bad := _unreadable(each))]
+    ends = [_buried(group, bad) for group in found if (bad := _unreadable(group))]
     if not ends:
         return list(found)
     settle(database, queue, ends, actor)
-    for each in found:
-        each.messages = [message for message in each.messages if not message.unreadable]
-    return [each for each in found if each.messages]
+    for group in found:
+        group.messages = [message for message in group.messages if not message.unreadable]
+    return [group for group in found if group.messages]
 
 
 def _unreadable(held: TakenGroup) -> list[Received]:
@@ -45,12 +45,12 @@ def _buried(held: TakenGroup, bad: Sequence[Received]) -> Settlement:
     goes_on = len(bad) < len(held.messages)
     end = Settlement(
         *(ACCEPTED if goes_on else REJECTED, held.id, held.token, held.group),
-        given=[Given(each.number, each.id, each.cost) for each in bad],
+        given=[Given(message.number, message.id, message.cost) for message in bad],
         keep=goes_on,
         partly=held.only is not None,
     )
     if goes_on:
-        end.dead = {each.number: each.unreadable for each in bad}
+        end.dead = {message.number: message.unreadable for message in bad}
     else:
         end.reason = bad[0].unreadable
     return end

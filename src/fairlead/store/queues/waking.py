@@ -91,8 +91,8 @@ class Waker:
 
     def ready(self, queue: str) -> bool:
         """Whether a group can be taken, as far as that is seen without taking it."""
-        found = self.look(queue)
-        return found is not None and found.enabled and found.ready
+        state = self.look(queue)
+        return state is not None and state.enabled and state.ready
 
     def took(self, queue: str) -> None:
         """A reader that waited has taken a group: there may be more, for another one."""
@@ -112,20 +112,20 @@ class Waker:
                 missed = Counter(self._missed)
             every = [self._listened(queue, left) for queue in queues]
             again, self._thread.ready = getattr(self._thread, "ready", False), False
-            rests = [rest_of(found, left, again=again) for found in every]
+            rests = [rest_of(state, left, again=again) for state in every]
             if None in rests:
                 self._thread.ready = True
                 return True
-            rest = min(each for each in rests if each is not None)
-            found = [each for each in every if each is not None]
+            rest = min(rest for rest in rests if rest is not None)
+            states = [state for state in every if state is not None]
             if not rest.hears:
                 time.sleep(rest.seconds)
-                if found:
+                if states:
                     return True  # somebody else has it locked
                 continue
             until_then = time.monotonic() + rest.seconds
-            woken = self._wait([each.id for each in found], until_then, missed)
-            if woken or any(each.watched or each.due is not None for each in found):
+            woken = self._wait([state.id for state in states], until_then, missed)
+            if woken or any(state.watched or state.due is not None for state in states):
                 return True
         return False
 
@@ -139,23 +139,23 @@ class Waker:
 
     def _listened(self, queue: str, left: float) -> Seen | None:
         """A queue as it is after this process has begun to hear of what arrives for it."""
-        found, session = self.look(queue), self._liveness
-        if found is None or not isinstance(session, SessionLocks):
-            return found
-        if not session.hears(found.id):
+        state, session = self.look(queue), self._liveness
+        if state is None or not isinstance(session, SessionLocks):
+            return state
+        if not session.hears(state.id):
             with session.interrupting(left) as ours:
                 if ours:
-                    session.listen(found.id)
-            found = self.look(queue) or found
-        return found if session.hears_surely(found.id) else found._replace(watched=True)
+                    session.listen(state.id)
+            state = self.look(queue) or state
+        return state if session.hears_surely(state.id) else state._replace(watched=True)
 
     def look(self, queue: str) -> Seen | None:
         """A queue as one who waits sees it; None: it is not there."""
         with self._connections.one() as database:
-            found = look(database, queue, self._clock())
-        if found is not None:
-            self._numbers[queue] = found.id
-        return found
+            state = look(database, queue, self._clock())
+        if state is not None:
+            self._numbers[queue] = state.id
+        return state
 
     def _wait(self, queues: Sequence[int], until: float, missed: Counter[int]) -> bool:
         """Until this thread is to look, whoever listens; whether somebody has woken it.
@@ -241,16 +241,16 @@ class Waker:
 
     def _wake_if_ready(self, queue: int) -> None:
         name = next(name for name, id_ in self._numbers.items() if id_ == queue)
-        found = self.look(name)
-        if found is None or not found.enabled:
+        state = self.look(name)
+        if state is None or not state.enabled:
             return
-        if found.watched:
+        if state.watched:
             self._watched.setdefault(queue, time.monotonic() + LOOK)
-        if found.ready:
+        if state.ready:
             with self._turn:
                 self._wake(queue)
-        elif found.due is not None:
-            self._later[queue] = time.monotonic() + max(found.due, PAUSE)
+        elif state.due is not None:
+            self._later[queue] = time.monotonic() + max(state.due, PAUSE)
 
     def version(self) -> object:
         """On SQLite: another one when another connection has written to the file."""
@@ -264,7 +264,7 @@ class Waker:
         def watch(left: float) -> None:
             until = time.monotonic() + left
             with self._connections.one() as database:  # no other thread writes through this one
-                before, asked = _version(database), time.monotonic()
+                before, last_look = _version(database), time.monotonic()
                 with self._turn:
                     self._missed[EVERY] += 1
                     waiting = [queue for queue, count in self._waiting.items() if count]
@@ -272,8 +272,8 @@ class Waker:
                     self._wake_if_ready(queue)
                 while not any(self._woken.values()) and not self._stopped:
                     now = time.monotonic()
-                    if moved() or now > asked + LOOK:  # a file system may tell no times
-                        asked = now
+                    if moved() or now > last_look + LOOK:  # a file system may tell no times
+                        last_look = now
                         if _version(database) != before:
                             return
                     if now >= until:
@@ -330,10 +330,10 @@ def look(database: Database, queue: str, clock: int | None) -> Seen | None:
     opens = None
     if ready and limits is not None:
         gate = Gate(database, id_, limits_of(limits), now)
-        found = [gate.opens(lane) for lane in gate.lanes()]
-        ready = OPEN in found
-        opens = min((each for each in found if each), default=None)
-    times = [each for each in (due, deadline, opens) if each is not None]
+        openings = [gate.opens(lane) for lane in gate.lanes()]
+        ready = OPEN in openings
+        opens = min((opening for opening in openings if opening), default=None)
+    times = [moment for moment in (due, deadline, opens) if moment is not None]
     left = max(min(times) - now, 0) / 1_000_000 if times else None
     ready = ready or (due is not None and due <= now)
     by_itself = left if clock is None or left == 0 else None
