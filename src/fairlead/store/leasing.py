@@ -134,8 +134,8 @@ class StoreLeases(ABC, DialogSession):
         `wait`: seconds to wait for one. `lease`: seconds, from 0.001 on, after which somebody else
         may take it, unless it is extended. Raises MessageError.
         """
-        found = self.take_many(queue, 1, wait, group=group, lease=lease)
-        return found[0] if found else None
+        works = self.take_many(queue, 1, wait, group=group, lease=lease)
+        return works[0] if works else None
 
     def take_many(
         self,
@@ -155,8 +155,8 @@ class StoreLeases(ABC, DialogSession):
         """Take what waits in a conversation, as `Conversation.take` does."""
         until = time.monotonic() + duration("wait", wait) / 1_000_000
         claim = self.claim(lease, group=conversation.group, end=conversation.endpoint.id)
-        found = self._wait_for(conversation.queue, claim, until)
-        return found[0] if found else None
+        works = self._wait_for(conversation.queue, claim, until)
+        return works[0] if works else None
 
     def claim(
         self,
@@ -196,7 +196,7 @@ class StoreLeases(ABC, DialogSession):
     def take_now(self, wanted: str, claim: Claim) -> list[StoreWork]:
         """Take what can be taken at this moment."""
         held = self.even_if_full(lambda: self._look_and_take(wanted, claim))
-        return [StoreWork(self, wanted, each) for each in held]
+        return [StoreWork(self, wanted, group) for group in held]
 
     def _wait_for(self, wanted: str, claim: Claim, until: float) -> list[StoreWork]:
         waited = False
@@ -212,9 +212,9 @@ class StoreLeases(ABC, DialogSession):
     def _look_and_take(self, wanted: str, claim: Claim) -> list[TakenGroup]:
         self.tend(wanted)
         with self.taking() as took:
-            found = self._take(wanted, claim)
-            took(found)
-        return found
+            groups = self._take(wanted, claim)
+            took(groups)
+        return groups
 
     def ready(self, queue: str, wait: float = 0) -> bool:
         """Whether a group can be taken, as far as that is seen without taking one.
@@ -227,16 +227,16 @@ class StoreLeases(ABC, DialogSession):
             self._leases.holder()  # senders wake those who are there
         while True:
             self._leases.take_back_from_dead(wanted)
-            found = self.waker.ready(wanted)
+            answer = self.waker.ready(wanted)
             left = until - time.monotonic()
-            if found or left <= 0 or not self.waker.wait([wanted], left):
-                return found
+            if answer or left <= 0 or not self.waker.wait([wanted], left):
+                return answer
 
     def working(self, queue: str) -> list[StoreWork]:
         """The work in the hands of readers, in the order in which it was taken."""
         with self._connection() as database:
-            found = known_queue(database, queue_name(queue), self._clock())
-            return [StoreWork(self, queue, each) for each in admin.held(database, found)]
+            row = known_queue(database, queue_name(queue), self._clock())
+            return [StoreWork(self, queue, group) for group in admin.held(database, row)]
 
     # -------- what work asks for
 
@@ -272,12 +272,12 @@ class StoreLeases(ABC, DialogSession):
         self._lots.do(("settle", queue), end, alone, partial(self._settle_together, queue))
 
     def _settle_together(self, queue: str, ends: list[Settlement]) -> list[None] | None:
-        if len({each.id for each in ends}) < len(ends):  # one of two has lost the group
+        if len({end.id for end in ends}) < len(ends):  # one of two has lost the group
             return None
 
         def settled(database: Database) -> list[None]:
-            found = known_queue(database, queue, self._clock())
-            settle(database, found, ends, self._context.actor)
+            row = known_queue(database, queue, self._clock())
+            settle(database, row, ends, self._context.actor)
             return [None] * len(ends)
 
         return self._for_many(settled)
@@ -292,19 +292,19 @@ class StoreLeases(ABC, DialogSession):
         except DiskFullError:
             if self._reserve is None:
                 raise
-            for each in self._portions(end):
-                self.even_if_full(partial(self._settle, queue, each))
+            for portion in self._portions(end):
+                self.even_if_full(partial(self._settle, queue, portion))
 
     def _portions(self, end: Settlement) -> list[Settlement]:
         """What a full disk has room for at one time: each byte is written twice."""
         with self._connection() as database:
-            rows = database.run("bytes_of", ids=[each.number for each in end.given])
+            rows = database.run("bytes_of", ids=[message.number for message in end.given])
         return portions(end, {number: size for number, size in rows}, SIZE // 4)  # noqa: C416
 
     def _settle(self, queue: str, end: Settlement) -> None:
         with self._writing() as database:
-            found = known_queue(database, queue, self._clock())
-            settle(database, found, [end], self._context.actor)
+            row = known_queue(database, queue, self._clock())
+            settle(database, row, [end], self._context.actor)
 
     @again
     def extend(self, held: TakenGroup, lease: float) -> int:
@@ -326,9 +326,9 @@ class StoreLeases(ABC, DialogSession):
 
     def _take(self, queue: str, claim: Claim) -> list[TakenGroup]:
         while True:  # what nobody wants any more goes in portions, and others write between them
-            found, more = self._take_portion(queue, claim)
+            groups, more = self._take_portion(queue, claim)
             if not more:
-                return found
+                return groups
 
     @again
     def _take_portion(self, queue: str, claim: Claim) -> tuple[list[TakenGroup], bool]:
@@ -347,9 +347,9 @@ class StoreLeases(ABC, DialogSession):
         claim = claims[0]._replace(most=len(claims))
 
         def taken(database: Database) -> list[tuple[list[TakenGroup], bool]]:
-            found, more = take_portion(database, queue, claim, self._clock())
-            left = len(claims) - len(found)
-            return [*(([each], False) for each in found), *[([], more or bool(found))] * left]
+            groups, more = take_portion(database, queue, claim, self._clock())
+            left = len(claims) - len(groups)
+            return [*(([group], False) for group in groups), *[([], more or bool(groups))] * left]
 
         return self._for_many(taken)
 
@@ -380,10 +380,10 @@ class StoreLeases(ABC, DialogSession):
         """In one statement; what cannot be read is buried in a transaction of its own."""
         while True:
             with self._alone() as database:
-                found, more = take_alone(database, queue, claim, self._clock())
-            if are_readable(found):
-                return found, more
+                groups, more = take_alone(database, queue, claim, self._clock())
+            if are_readable(groups):
+                return groups, more
             with self._writing() as database:
-                columns = known_queue(database, queue, self._clock())
-                if found := bury_unreadable(database, columns, found, claim.actor):
-                    return found, False
+                row = known_queue(database, queue, self._clock())
+                if groups := bury_unreadable(database, row, groups, claim.actor):
+                    return groups, False

@@ -208,8 +208,8 @@ class Store(
             with self._alone() as database:
                 clock = self._clock()
                 now = time_of(database, clock) if TIMED & more.keys() else 0
-                each, to = outgoing(body, now, **more), queue_name(queue)
-                return send_one(database, to, each, self._context.actor, clock)
+                message, to = outgoing(body, now, **more), queue_name(queue)
+                return send_one(database, to, message, self._context.actor, clock)
         with self._writing() as database:
             return self._verbs(database).send(queue, body, **more)
 
@@ -247,8 +247,8 @@ class Store(
             finally:
                 tx.leave()
                 tx.forget_ended()
-        for each in tx.settled():
-            each.close()
+        for settled_work in tx.settled():
+            settled_work.close()
         for conversation in tx.begun():
             conversation.act_through(self)
 
@@ -272,8 +272,8 @@ class Store(
                 raise
             finally:
                 tx.leave()
-        for each in tx.settled():
-            each.close(within=database)
+        for work in tx.settled():
+            work.close(within=database)
 
     # -------- inside
 

@@ -90,10 +90,10 @@ class Transaction(ClusterVerbs, ConversationVerbs):
             self._check()
             clock = self._context.clock()
             now = time_of(self._database, clock) if TIMED & more.keys() else 0
-            each, to = outgoing(body, now, **more), queue_name(queue)
-            return try_send_one(self._database, to, each, self._context.actor, clock)
-        (found,) = self._send(queue, lambda now: [outgoing(body, now, **more)])
-        return found
+            message, to = outgoing(body, now, **more), queue_name(queue)
+            return try_send_one(self._database, to, message, self._context.actor, clock)
+        (key,) = self._send(queue, lambda now: [outgoing(body, now, **more)])
+        return key
 
     def send_many(self, queue: str, messages: Iterable[Mapping[str, Any]]) -> list[str]:
         """Send messages, as `Store.send_many` does."""
@@ -102,9 +102,9 @@ class Transaction(ClusterVerbs, ConversationVerbs):
             self._check()
             timed = any(map(is_timed, every))
             now = time_of(self._database, self._context.clock()) if timed else 0
-            batch, to = [outgoing_of(each, now) for each in every], queue_name(queue)
+            batch, to = [outgoing_of(message, now) for message in every], queue_name(queue)
             return try_send_many(self._database, to, batch, self._context)
-        return self._send(queue, lambda now: [outgoing_of(each, now) for each in every])
+        return self._send(queue, lambda now: [outgoing_of(message, now) for message in every])
 
     def prioritise(self, queue: str, group: str, priority: int | None = None) -> bool:
         """Raise a group, as `Store.prioritise` does."""
@@ -115,22 +115,22 @@ class Transaction(ClusterVerbs, ConversationVerbs):
             return try_prioritise(
                 self._database, queue_name(queue), wanted, priority, self._context
             )
-        found = known_queue(self._database, queue_name(queue), self._context.clock())
-        if not wanted or not found.ordered:
+        row = known_queue(self._database, queue_name(queue), self._context.clock())
+        if not wanted or not row.ordered:
             return False
-        at = {"queue": found.id, "name": wanted}
+        at = {"queue": row.id, "name": wanted}
         rows = self._database.run("group", **at)
         if not rows:
             return False
-        raised = found.columns.default_priority if priority is None else priority
-        log = Log(self._database, found.name, found.moment, self._context.actor)
+        raised = row.columns.default_priority if priority is None else priority
+        log = Log(self._database, row.name, row.moment, self._context.actor)
         (number,) = log.draw()
         ((id_, tenant),) = rows
         with self._undone_if_refused():
             add_pending(
                 self._database,
-                found,
-                [PendingUpdate(RAISED, number, id_, tenant, raised, found.moment)],
+                row,
+                [PendingUpdate(RAISED, number, id_, tenant, raised, row.moment)],
             )
             log.add("raised", id=number, group=wanted, tenant=tenant, priority=raised)
             log.flush()
@@ -155,17 +155,15 @@ class Transaction(ClusterVerbs, ConversationVerbs):
                 "take: found a transaction on SQLite, where one writes at a time and all others "
                 "would wait for this work; allowed: Store.take"
             )
-        found = known_queue(self._database, queue_name(queue), self._context.clock())
-        if found.fair or found.limits:
-            what = "that its tenants share" if found.fair else "with limits"
-            raise SharedQueueError(
-                f"queue {found.name!r}: found a queue {what}, allowed: Store.take"
-            )
+        row = known_queue(self._database, queue_name(queue), self._context.clock())
+        if row.fair or row.limits:
+            what = "that its tenants share" if row.fair else "with limits"
+            raise SharedQueueError(f"queue {row.name!r}: found a queue {what}, allowed: Store.take")
         claim = Claim(0, FOREVER, group, 1, self._context.actor, conversation)
-        held = take(self._database, found, claim)
+        held = take(self._database, row, claim)
         if not held:
             return None
-        work = TransactionWork(self, found.name, held[0])
+        work = TransactionWork(self, row.name, held[0])
         self._taken.append(work)
         return work
 
@@ -299,18 +297,18 @@ class Transaction(ClusterVerbs, ConversationVerbs):
 
     def forget_ended(self) -> None:
         """The transaction is over: its database says which conversations have ended."""
-        for each in self._ended:
-            each.ending = None
+        for conversation in self._ended:
+            conversation.ending = None
 
     def _send(self, queue: str, batch: Callable[[int], list[OutgoingMessage]]) -> list[str]:
         self._check()
         self._context.check_disk()
         wanted, clock = queue_name(queue), self._context.clock()
-        found = read_queue(self._database, wanted, clock)
-        now = found.now if found else time_of(self._database, clock)
+        row = read_queue(self._database, wanted, clock)
+        now = row.now if row else time_of(self._database, clock)
         checked = batch(now)
         with self._undone_if_refused():
-            to: Queue = found or made_queue(self._database, wanted, clock)
+            to: Queue = row or made_queue(self._database, wanted, clock)
             return send(self._database, to, checked, self._context.actor) if checked else []
 
     def _undone_if_refused(self) -> AbstractContextManager[None]:

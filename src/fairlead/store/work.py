@@ -43,7 +43,7 @@ class HeldWork(Work):
         self.held = held
         self.conversations: dict[int, Conversation] = {}
         """Those in which its messages were said, by their ends."""
-        self._read = [self._message(each) for each in held.messages]
+        self._read = [self._message(message) for message in held.messages]
         self._given: list[Message] = []
         self._next = 0
         self._passed: list[Message] = []
@@ -201,10 +201,10 @@ class HeldWork(Work):
 
     def _read_on(self) -> Message | None:
         if self._next == len(self._read) and self.group:
-            more = self._more([each.number for each in self._read])
+            more = self._more([message.number for message in self._read])
             if self.held.told is not None:
                 self._told, self.held.told = {}, time.monotonic()
-            self._read += [self._message(each) for each in more]
+            self._read += [self._message(message) for message in more]
         if self._next == len(self._read):
             return None
         self._next += 1
@@ -278,10 +278,10 @@ class HeldWork(Work):
         if kind == REJECTED and not self._asked:
             raise nothing_given(self.named)
         whole("done", done, 0, max(len(self._given) - 1, 0))
-        given = [Given(each.number, each.id, each.cost) for each in self._given]
+        messages = [Given(message.number, message.id, message.cost) for message in self._given]
         held = self.held
         return Settlement(
-            *(kind, held.id, held.token, held.group, given),
+            *(kind, held.id, held.token, held.group, messages),
             dead={} if kind == REJECTED else self._dead,
             reason=reason_of(reason),
             delay=delay,

@@ -56,12 +56,12 @@ class ClusterVerbs(SubscriptionVerbs):
         from fairlead.store.clusters.choosing import Choices, decide_one
 
         self._check()
-        asked = self._asked(cluster, message)
-        found = decide_one(self._database, self._context.memory, asked)
-        if found is not None:
-            return found
+        request = self._asked(cluster, message)
+        decision = decide_one(self._database, self._context.memory, request)
+        if decision is not None:
+            return decision
         with self._undone_if_refused():
-            return Choices(self._database, self._context.memory).decide(asked)[1]
+            return Choices(self._database, self._context.memory).decide(request)[1]
 
     def publish(
         self,
@@ -77,12 +77,12 @@ class ClusterVerbs(SubscriptionVerbs):
         self._check()
         self._context.check_disk()
         now = time_of(self._database, self._context.clock())
-        each = outgoing(body, now, **more)
-        said = _said(each, message)
+        new_message = outgoing(body, now, **more)
+        attributes = _said(new_message, message)
         with self._undone_if_refused():
-            asked = self._asked(cluster, said, each.key or "")
+            request = self._asked(cluster, attributes, new_message.key or "")
             choices = Choices(self._database, self._context.memory)
-            return publish(self._database, choices, asked, each)
+            return publish(self._database, choices, request, new_message)
 
     def completed(self, decision: StoreDecision, by: str | None = None) -> None:
         """A message is done, as `Store.completed` says."""
@@ -183,7 +183,7 @@ class StoreClusters(StoreSubscriptions):
         """The same, of clusters that were not read from a file."""
         every = list(clusters)
         self._keep(sorted(every, key=lambda each: each.name), replace=replace)
-        return [each.name for each in every]
+        return [cluster.name for cluster in every]
 
     @again
     def _keep(self, clusters: Sequence[Cluster], *, replace: bool) -> None:
@@ -192,10 +192,10 @@ class StoreClusters(StoreSubscriptions):
 
         with self._writing() as database:
             author = author_of(self._context)
-            for each in clusters:
-                keeping = each.tables.store
+            for cluster in clusters:
+                keeping = cluster.tables.store
                 counting = Counting(keeping.allocation, int(keeping.reset_every * 1_000_000))
-                changing.load(database, each, counting, author, replace=replace)
+                changing.load(database, cluster, counting, author, replace=replace)
 
     def clusters(self) -> list[str]:
         """The names of all clusters."""
@@ -221,11 +221,11 @@ class StoreClusters(StoreSubscriptions):
         self._retention.look(dead=False)
         if self._one_statement:
             context = self._context
-            asked = Asked(cluster_name(cluster), message, context.clock(), context.actor)
+            request = Asked(cluster_name(cluster), message, context.clock(), context.actor)
             with self._alone() as database:
-                found = decide_one(database, context.memory, asked)
-            if found is not None:
-                return found
+                decision = decide_one(database, context.memory, request)
+            if decision is not None:
+                return decision
         with self._writing() as database:
             return self._verbs(database).next_destination(cluster, **message)
 
@@ -252,13 +252,13 @@ class StoreClusters(StoreSubscriptions):
         self._retention.look(dead=False)
         at_any_time = more.keys().isdisjoint({"delay", "expires"})
         if self._one_statement and at_any_time and {"group", "type"}.isdisjoint(message):
-            each, context = outgoing(body, 0, **more), self._context
-            said = _said(each, message)
-            asked = Asked(cluster_name(cluster), said, context.clock(), context.actor)
+            new_message, context = outgoing(body, 0, **more), self._context
+            attributes = _said(new_message, message)
+            request = Asked(cluster_name(cluster), attributes, context.clock(), context.actor)
             with self._alone() as database:
-                found = publish_one(database, context.memory, asked, each)
-            if found is not None:
-                return found
+                decision = publish_one(database, context.memory, request, new_message)
+            if decision is not None:
+                return decision
         with self._writing() as database:
             return self._verbs(database).publish(cluster, body, message, **more)
 
@@ -272,8 +272,8 @@ class StoreClusters(StoreSubscriptions):
         from fairlead.store.clusters.deliveries import deliveries
 
         wanted = [*numbers]
-        for each in wanted:
-            whole("number", each, 0)
+        for number in wanted:
+            whole("number", number, 0)
         with self._connection() as database:
             return deliveries(database, wanted, self._context.clock())
 
@@ -343,5 +343,5 @@ class StoreClusters(StoreSubscriptions):
 
 def _said(each: OutgoingMessage, message: Mapping[str, object]) -> dict[str, object]:
     """What a message says that is published: its group and type, and what else is said of it."""
-    own = {"group": each.group, "type": each.type}
-    return {**{key: value for key, value in own.items() if value}, **message}
+    attributes = {"group": each.group, "type": each.type}
+    return {**{key: value for key, value in attributes.items() if value}, **message}

@@ -70,20 +70,20 @@ class ConversationVerbs(ABC, DialogSession):
         if related is not None and group is not None:
             raise MessageError("begin_dialog: found related and group, allowed: one of them")
         near = None if related is None else self._endpoint(related)
-        asked = Beginning(service, far_service, contract, near, name("group", group), lifetime)
+        beginning = Beginning(service, far_service, contract, near, name("group", group), lifetime)
         with self._speaking() as dialogs:
-            found = Conversation(dialogs.begin(asked), self)
-        self._begun.append(found)
-        return found
+            conversation = Conversation(dialogs.begin(beginning), self)
+        self._begun.append(conversation)
+        return conversation
 
     def conversation(self, conversation: Conversation | str) -> Conversation:
         """The same end of a dialog, or the one with this id, in this transaction."""
         self._check()
         end = self._endpoint(conversation)
         held = (work.conversations.get(end.id) for work in self._taken)
-        in_hand = next((each for each in held if each is not None), None)
-        own = conversation if isinstance(conversation, Conversation) else None
-        return Conversation(end, self, in_hand or own)
+        in_hand = next((handle for handle in held if handle is not None), None)
+        original = conversation if isinstance(conversation, Conversation) else None
+        return Conversation(end, self, in_hand or original)
 
     def say(self, conversation: Conversation, type_: str, body: object) -> str:
         """Send a message, as `Conversation.send` does."""
@@ -204,13 +204,13 @@ class StoreConversations(ABC, DialogSession):
         Raises MessageError.
         """
         with self._speaks() as database:
-            found = self._verbs(database).begin_dialog(
+            conversation = self._verbs(database).begin_dialog(
                 *(service, far_service, contract),
                 related=related,
                 group=group,
                 lifetime=lifetime,
             )
-        return Conversation(found.endpoint, self)
+        return Conversation(conversation.endpoint, self)
 
     def conversation(self, id: str) -> Conversation:  # noqa: A002 - it is called so
         """The end of a dialog with this id. Raises ConversationError."""

@@ -38,8 +38,8 @@ class StoreDeadLetters(ABC):
         whole("most", most, 1)
         whole("after", after, 0)
         with self._connection() as database:
-            found = known_queue(database, queue_name(queue), self._clock())
-            return dead_letters.dead(database, found, most, after, _beginning(reason))
+            row = known_queue(database, queue_name(queue), self._clock())
+            return dead_letters.dead(database, row, most, after, _beginning(reason))
 
     def dead_counts(self, queue: str, most: int = 10, *, reason: str | None = None) -> DeadCounts:
         """How many dead letters a queue has, and how many of each reason.
@@ -49,8 +49,8 @@ class StoreDeadLetters(ABC):
         """
         whole("most", most, 1)
         with self._connection() as database:
-            found = known_queue(database, queue_name(queue), self._clock())
-            return dead_letters.dead_counts(database, found, _beginning(reason), most)
+            row = known_queue(database, queue_name(queue), self._clock())
+            return dead_letters.dead_counts(database, row, _beginning(reason), most)
 
     def requeue(
         self, queue: str, ids: Iterable[str] | None = None, *, reason: str | None = None
@@ -87,8 +87,8 @@ class StoreDeadLetters(ABC):
         def one(after: int) -> DeadPortion:
             with self._writing() as database:
                 database.run("may_operate")
-                found = known_queue(database, queue_name(queue), self._clock())
-                return step(database, found, wanted._replace(after=after), self._context.actor)
+                row = known_queue(database, queue_name(queue), self._clock())
+                return step(database, row, wanted._replace(after=after), self._context.actor)
 
         done, after = 0, 0
         while True:

@@ -53,8 +53,8 @@ class StoreDialogs(ABC, DialogSession):
             if service is None:
                 rows = database.run("dialogs", before=last, most=most)
             else:
-                found = self._context.declared.get(database).service(service)
-                rows = database.run("dialogs_of", service=found.name, before=last, most=most)
+                declaration = self._context.declared.get(database).service(service)
+                rows = database.run("dialogs_of", service=declaration.name, before=last, most=most)
             now = time_of(database, self._context.clock())
             return described(database, [Endpoint(*row) for row in rows], now)
 
@@ -62,8 +62,8 @@ class StoreDialogs(ABC, DialogSession):
         """A dialog that is open, by its name. Raises MessageError."""
         with self._connection() as database:
             now = time_of(database, self._context.clock())
-            (found,) = described(database, ends_of_open(database, dialog), now)
-            return found
+            (description,) = described(database, ends_of_open(database, dialog), now)
+            return description
 
     def dialog_waits(self, dialog: str, most: int = 10) -> list[EndWaits]:
         """What waits at each end of a dialog, at most so many messages, and why it does.

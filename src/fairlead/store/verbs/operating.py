@@ -72,8 +72,8 @@ class StoreOperations(StorePurging):
         whole("most", most, 0)
         self._maintain(queue_name(queue))
         with self._connection() as database:
-            found = known_queue(database, queue, self._clock())
-            return outlook(database, found, most)
+            row = known_queue(database, queue, self._clock())
+            return outlook(database, row, most)
 
     def explain_order(self, queue: str, first: str, second: str) -> OrderExplanation:
         """Why one group was taken before another one, as the journal tells it.
@@ -84,10 +84,10 @@ class StoreOperations(StorePurging):
         the order is that of the queue as it is set now. It reads the journal from its first event
         on. Raises MessageError, PrunedError.
         """
-        names = [name(what, each) or "" for what, each in (("first", first), ("second", second))]
+        names = [name(what, group) or "" for what, group in (("first", first), ("second", second))]
         with self._connection() as database:
-            found = known_queue(database, queue_name(queue), self._clock())
-            return explain_order(database, found, *names)
+            row = known_queue(database, queue_name(queue), self._clock())
+            return explain_order(database, row, *names)
 
     def later(self, queue: str, most: int = 20) -> list[Later]:
         """What cannot be taken before its time: released or sent with a delay; the next first."""
@@ -119,9 +119,9 @@ class StoreOperations(StorePurging):
         whole("room", 1 if room is None else room, 1)
         self._maintain(queue_name(queue))
         with self._connection() as database:
-            found = known_queue(database, queue, self._clock())
-            every = peek(database, found, name("group", group), most, groups, room)
-            return [message_of(each) for each in every]
+            row = known_queue(database, queue, self._clock())
+            every = peek(database, row, name("group", group), most, groups, room)
+            return [message_of(message) for message in every]
 
     def promotion(
         self, queue: str, group: str, priority: int | None = None, most: int = 20
@@ -135,8 +135,8 @@ class StoreOperations(StorePurging):
         whole("most", most, 0)
         self._maintain(queue_name(queue))
         with self._connection() as database:
-            found = known_queue(database, queue, self._clock())
-            return promotion(database, found, name("group", group) or "", priority, most)
+            row = known_queue(database, queue, self._clock())
+            return promotion(database, row, name("group", group) or "", priority, most)
 
     def set_order(
         self, queue: str, discipline: str | None = None, **more: Unpack[Ordering]
@@ -181,17 +181,17 @@ class StoreOperations(StorePurging):
         why, whose = name("reason", reason or None) or "", tenant_name(tenant)
         with self._writing() as database:
             wanted, now, actor = queue_name(queue), self._clock(), self._context.actor
-            found = known_queue(database, wanted, now, locked=bool(whose))
+            row = known_queue(database, wanted, now, locked=bool(whose))
             if whose:
-                return switch_tenant(database, found, whose, actor, why, on=on)
-            return switch(database, found, actor, why, on=on)
+                return switch_tenant(database, row, whose, actor, why, on=on)
+            return switch(database, row, actor, why, on=on)
 
     def held(self, queue: str | None = None, most: int = 100) -> list[HeldGroup]:
         """What readers hold, the longest first: of a queue or of all. Raises MessageError."""
         whole("most", most, 0)
         with self._connection() as database:
-            found = queue and known_queue(database, queue_name(queue), self._clock())
-            return held_groups(database, self._leases, found or None, most)
+            row = queue and known_queue(database, queue_name(queue), self._clock())
+            return held_groups(database, self._leases, row or None, most)
 
     @again
     def take_back(self, token: int, reason: str = "", *, failed: bool = False) -> int:
@@ -214,8 +214,8 @@ class StoreOperations(StorePurging):
         `base` and `limit` in seconds, `factor`, and `jitter` as a part. Raises MessageError.
         """
         with self._connection() as database:
-            found = known_queue(database, queue_name(queue), self._clock())
-            return None if found.backoff is None else found.backoff.in_seconds
+            row = known_queue(database, queue_name(queue), self._clock())
+            return None if row.backoff is None else row.backoff.in_seconds
 
     def max_seconds(self, queue: str) -> int | None:
         """For how many seconds a handler may work on one message of a queue; None: any time.
@@ -223,8 +223,8 @@ class StoreOperations(StorePurging):
         Raises MessageError.
         """
         with self._connection() as database:
-            found = known_queue(database, queue_name(queue), self._clock())
-            return found.columns.max_seconds
+            row = known_queue(database, queue_name(queue), self._clock())
+            return row.columns.max_seconds
 
     def limits(self, queue: str) -> list[LimitState]:
         """How it stands with the limits of a queue, as a file declares them. Raises MessageError.
@@ -232,8 +232,8 @@ class StoreOperations(StorePurging):
         Of a limit for each tenant, those that have something in work, or have used their rate.
         """
         with self._connection() as database:
-            found = known_queue(database, queue_name(queue), self._clock())
-            return Gate(database, found.id, found.limits, found.now).states()
+            row = known_queue(database, queue_name(queue), self._clock())
+            return Gate(database, row.id, row.limits, row.now).states()
 
     def off(self, queue: str, tenant: str | None = None) -> SwitchedOff | None:
         """When and why a queue, or one tenant of it, was switched off; None: it is on.
@@ -242,14 +242,14 @@ class StoreOperations(StorePurging):
         """
         whose = tenant_name(tenant)
         with self._connection() as database:
-            found = known_queue(database, queue_name(queue), self._clock())
-            return off(database, found, whose)
+            row = known_queue(database, queue_name(queue), self._clock())
+            return off(database, row, whose)
 
     def off_tenants(self, queue: str) -> list[str]:
         """The tenants of a queue that are switched off. Raises MessageError."""
         with self._connection() as database:
-            found = known_queue(database, queue_name(queue), self._clock())
-            return sorted(found.off_tenants)
+            row = known_queue(database, queue_name(queue), self._clock())
+            return sorted(row.off_tenants)
 
     @again
     def set_retention(self, journal_keep: float | None = 30) -> None:
@@ -273,12 +273,12 @@ class StoreOperations(StorePurging):
         `[[schedule]]`. What it does not say of one gets its default; what it does not name stays as
         it is. Raises ConfigError.
         """
-        found = load_declared(path)
+        file = load_declared(path)
         with self._writing() as database:
-            declare(database, found, self._clock(), str(path))
-        for each in found.queues:
-            self._place_anew(each.name)
-        return found.names
+            declare(database, file, self._clock(), str(path))
+        for queue in file.queues:
+            self._place_anew(queue.name)
+        return file.names
 
     @again
     def _set(self, queue: str, named: Mapping[str, object]) -> None:
@@ -332,8 +332,8 @@ class StoreOperations(StorePurging):
         with self._connection() as database:
             if database.run("held_token", token=token):
                 return "held"
-            found = database.run("outcome", token=token)
-            return str(found[0][0]) if found else "unknown"
+            rows = database.run("outcome", token=token)
+            return str(rows[0][0]) if rows else "unknown"
 
     def prune(self, keep: float) -> int:
         """Forget the events that are older than so many seconds, and ids whose time is over.
@@ -348,8 +348,8 @@ class StoreOperations(StorePurging):
                 return admin.prune(database, before, self._clock())
 
         done = 0
-        while found := one():
-            done += found
+        while count := one():
+            done += count
         return done
 
     @again
@@ -360,9 +360,9 @@ class StoreOperations(StorePurging):
         happens from now on. Nobody may send or take meanwhile.
         """
         with self._writing() as database:
-            found = admin.recover(database, self._clock(), self._context.actor)
+            count = admin.recover(database, self._clock(), self._context.actor)
         self._leases.forget_others()
-        return found
+        return count
 
     def check(self, *, repair: bool = False) -> list[Finding]:
         """What should not be in the store: what nobody would get, or what would last for ever.
@@ -371,12 +371,14 @@ class StoreOperations(StorePurging):
         """
         gone = self._leases.gone()
         with self._connection() as database:
-            found = checking.find(database, time_of(database, self._clock()))
+            findings = checking.find(database, time_of(database, self._clock()))
         if gone:
-            found.append(Finding("processes that take work, and are gone", "", len(gone), gone[0]))
-        if repair and found:
+            findings.append(
+                Finding("processes that take work, and are gone", "", len(gone), gone[0])
+            )
+        if repair and findings:
             self._repair()
-        return found
+        return findings
 
     def _repair(self) -> None:
         self._leases.take_back_all()
@@ -415,15 +417,15 @@ class StoreOperations(StorePurging):
         """Where there is nothing to do, nothing is written."""
         self._leases.take_back_from_dead(queue)
         with self._connection() as database:
-            found = known_queue(database, queue, self._clock())
-            if found.fair != BECOMES_FAIR and not is_maintenance_due(database, found):
+            row = known_queue(database, queue, self._clock())
+            if row.fair != BECOMES_FAIR and not is_maintenance_due(database, row):
                 return
         with self._writing() as database:
-            found = known_queue(database, queue, self._clock())
-            if found.fair or found.limits:
-                found = known_queue(database, queue, self._clock(), locked=True)
-            log = Log(database, found.name, found.moment, self._context.actor)
-            _, line = maintained(database, found, log)
+            row = known_queue(database, queue, self._clock())
+            if row.fair or row.limits:
+                row = known_queue(database, queue, self._clock(), locked=True)
+            log = Log(database, row.name, row.moment, self._context.actor)
+            _, line = maintained(database, row, log)
             if line is not None:
                 line.write()
             log.flush()

@@ -40,8 +40,8 @@ class StorePurging(StoreDeadLetters):
         only = purging.Which(name("group", group), name("tenant", tenant))
         why = name("reason", reason or None) or ""
         deleted, at = 0, self._begin_purge(queue)
-        while (found := self._purge(queue, only, at, why)) is not None:
-            at, deleted = found, deleted + found.deleted
+        while (portion := self._purge(queue, only, at, why)) is not None:
+            at, deleted = portion, deleted + portion.deleted
             told(deleted)
         with self._connection() as database:
             known = known_queue(database, queue, self._clock())

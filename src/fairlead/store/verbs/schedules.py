@@ -49,7 +49,7 @@ class StoreSchedules(ABC):
     def schedules(self) -> list[ScheduleState]:
         """The schedules that are declared, by name."""
         with self._connection() as database:
-            return [each.state for each in ticking.every(database)]
+            return [record.state for record in ticking.every(database)]
 
     def overdue_schedules(self) -> dict[str, float]:
         """For how many seconds each schedule's next tick is due and not sent; 0: it is not due.
@@ -59,16 +59,16 @@ class StoreSchedules(ABC):
         with self._connection() as database:
             now = time_of(database, self._clock())
             return {
-                each.name: 0.0 if each.paused else max(now / 1_000_000 - each.next, 0.0)
-                for each in (kept.state for kept in ticking.every(database))
+                state.name: 0.0 if state.paused else max(now / 1_000_000 - state.next, 0.0)
+                for state in (record.state for record in ticking.every(database))
             }
 
     def ticks(self, schedule: str, most: int = 10) -> list[float]:
         """The next ticks of a schedule, in seconds since 1970. Raises MessageError."""
         whole("most", most, 1, MAX_TICKS)
         with self._connection() as database:
-            kept = ticking.known(database, schedule)
-        return [seconds(each) for each in ticking.following(kept, most)]
+            record = ticking.known(database, schedule)
+        return [seconds(tick) for tick in ticking.following(record, most)]
 
     @again
     def pause_schedule(self, schedule: str, *, paused: bool = True) -> bool:
@@ -131,29 +131,29 @@ class StoreSchedules(ABC):
     @again
     def _send(self, name: str, most: int) -> bool:
         with self._writing() as database:
-            now, kept, step = self._due(database, name, most)
-            if kept is None:
+            now, record, step = self._due(database, name, most)
+            if record is None:
                 return False
             if step is not None:
-                schedule = kept.schedule
+                schedule = record.schedule
                 for tick in step.ticks:
                     body, more = ticking.message(schedule, tick)
                     self._send_in(database, schedule.queue, body, more)
-                ticking.move(database, kept, now, step)
+                ticking.move(database, record, now, step)
             return True
 
     @again
     def _pass_over(self, name: str, failure: str) -> None:
         """A tick whose message is refused is not tried for ever."""
         with self._writing() as database:
-            now, kept, step = self._due(database, name, 1)
-            if kept is not None and step is not None:
-                ticking.move(database, kept, now, step, failure)
+            now, record, step = self._due(database, name, 1)
+            if record is not None and step is not None:
+                ticking.move(database, record, now, step, failure)
                 LOGGER.error("schedule=%s passed over a tick: %s", name, failure)
 
     def _due(
         self, database: Database, name: str, most: int
     ) -> tuple[int, Kept | None, Step | None]:
-        kept = ticking.locked(database, name)
+        record = ticking.locked(database, name)
         now = time_of(database, self._clock())
-        return now, kept, None if kept is None else ticking.step(kept, now, most)
+        return now, record, None if record is None else ticking.step(record, now, most)

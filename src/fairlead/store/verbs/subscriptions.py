@@ -146,18 +146,19 @@ class StoreSubscriptions(ABC):
         ChangeError where it is connected, MessageError.
         """
         wanted = _subscription(cluster, subject, name)
-        found = self._departed(wanted)
-        if found is None:
+        subscriber = self._departed(wanted)
+        if subscriber is None:
             return False
-        if not found.queue:
+        if not subscriber.queue:
             return True
-        while works := self.take_many(found.queue, AT_ONCE):
+        while works := self.take_many(subscriber.queue, AT_ONCE):
             for work in works:
-                given = [Given(each.number, each.id, each.cost) for each in work]
-                self._rerouted(found, work.held, given)
+                messages = [Given(message.number, message.id, message.cost) for message in work]
+                self._rerouted(subscriber, work.held, messages)
                 work.close()
-        left = self.waiting(found.queue, 1).waiting  # a limit may hold it up, or it is switched off
-        return not (left or self.later(found.queue, 1) or self.working(found.queue))
+        # a limit may hold it up, or it is switched off
+        left = self.waiting(subscriber.queue, 1).waiting
+        return not (left or self.later(subscriber.queue, 1) or self.working(subscriber.queue))
 
     @again
     def _departed(self, wanted: Subscription) -> Departed | None:
