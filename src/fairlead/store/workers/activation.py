@@ -71,7 +71,7 @@ class Activation:
     def is_wanted(self, ready: bool) -> bool:
         """Whether one more reader is started."""
         running = list(self.readers)
-        waiting = sum(each.waits for each in running)
+        waiting = sum(reader.waits for reader in running)
         return wanted(ready, waiting, len(running), self.each.maximum)
 
 
@@ -91,9 +91,9 @@ class Readers(Threads):
 
         `until_empty`: only until no reader runs and nothing can be taken.
         """
-        found = Activation(each)
-        self.begin(partial(self._look, found, until_empty))
-        return found
+        activation = Activation(each)
+        self.begin(partial(self._look, activation, until_empty))
+        return activation
 
     def read(self, each: Activated, say: Say) -> bool:
         """Take a group and handle it; false: none came until its timeout."""

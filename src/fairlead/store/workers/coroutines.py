@@ -36,8 +36,8 @@ class Awaited:
     def __call__(self, *given: object) -> object:
         """Its result, when it is there; another coroutine function becomes one of these."""
         thread = ServingThread()
-        found = thread.result_of(partial(self.function, *map(thread.as_awaited, given)))
-        return Awaited(found) if inspect.iscoroutinefunction(found) else found
+        result = thread.result_of(partial(self.function, *map(thread.as_awaited, given)))
+        return Awaited(result) if inspect.iscoroutinefunction(result) else result
 
 
 class ServingThread:
@@ -55,10 +55,10 @@ class ServingThread:
         while (step := self._asked.get()) is not None:
             step()
         self._over = True
-        found, error = future.result()
+        result, error = future.result()
         if error is not None:
             raise error
-        return found
+        return result
 
     def as_awaited(self, given: object) -> object:
         """A message, or a transaction, whose verbs are awaited and done by this thread."""
@@ -90,11 +90,11 @@ class ServingThread:
 
         def step() -> None:
             try:
-                found = verb()
+                result = verb()
             except BaseException as error:  # noqa: BLE001 - whoever asked has it
                 loop.call_soon_threadsafe(_answer, answer, None, error)
             else:
-                loop.call_soon_threadsafe(_answer, answer, found, None)
+                loop.call_soon_threadsafe(_answer, answer, result, None)
 
         self._asked.put(step)
         return await answer
@@ -113,8 +113,8 @@ class ServingThread:
     async def receive(
         self, conversation: Conversation, wait: float, lease: float
     ) -> AsyncWork | None:
-        found: Any = await self.run(partial(conversation.take, wait, lease))
-        return AsyncWork(found, self) if isinstance(found, HeldWork) else None
+        work: Any = await self.run(partial(conversation.take, wait, lease))
+        return AsyncWork(work, self) if isinstance(work, HeldWork) else None
 
     @asynccontextmanager
     async def transaction(self, work: AsyncWork) -> AsyncIterator[AsyncTransaction]:

@@ -73,21 +73,21 @@ class Counts:
         with self._lock:
             for (queue, outcome), count in sorted(self._settled.items()):
                 labels = {"queue": queue, "outcome": outcome}
-                said = "Groups that this process has handled, by how that ended."
-                to.add("fairlead_work_groups_total", "counter", labels, count, meaning=said)
+                text = "Groups that this process has handled, by how that ended."
+                to.add("fairlead_work_groups_total", "counter", labels, count, meaning=text)
             for queue, count in sorted(self._messages.items()):
-                said = "Messages that this process has handled."
+                text = "Messages that this process has handled."
                 to.add(
-                    "fairlead_work_messages_total", "counter", {"queue": queue}, count, meaning=said
+                    "fairlead_work_messages_total", "counter", {"queue": queue}, count, meaning=text
                 )
             for queue, count in sorted(self._failures.items()):
-                said = "Handlers that have failed in this process."
+                text = "Handlers that have failed in this process."
                 to.add(
-                    "fairlead_work_failures_total", "counter", {"queue": queue}, count, meaning=said
+                    "fairlead_work_failures_total", "counter", {"queue": queue}, count, meaning=text
                 )
             for queue, times in sorted(self._waits.items()):
-                said = "From the arrival of a group's first message to its first take."
-                times.write(to, "fairlead_work_wait_seconds", {"queue": queue}, said)
+                text = "From the arrival of a group's first message to its first take."
+                times.write(to, "fairlead_work_wait_seconds", {"queue": queue}, text)
             for queue, times in sorted(self._seconds.items()):
-                said = "How long groups were in the hands of this process."
-                times.write(to, "fairlead_work_seconds", {"queue": queue}, said)
+                text = "How long groups were in the hands of this process."
+                times.write(to, "fairlead_work_seconds", {"queue": queue}, text)

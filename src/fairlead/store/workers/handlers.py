@@ -44,7 +44,7 @@ def named(place: str) -> Any:  # noqa: ANN401 - whatever the user's module has
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        found: Any = importlib.import_module(module)
+        value: Any = importlib.import_module(module)
     except FAILURES as error:  # whatever the user's module does when it is imported
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing and (module == missing or module.startswith(f"{missing}.")):
@@ -55,9 +55,9 @@ def named(place: str) -> Any:  # noqa: ANN401 - whatever the user's module has
             f"handlers: importing {module} failed: {type(error).__name__}: {error} "
             f"({raised_at(error)})"
         ) from error
-    for each in name.split("."):
-        found = getattr(found, each, None)
-    return found
+    for part in name.split("."):
+        value = getattr(value, part, None)
+    return value
 
 
 def load(place: str, queues: list[str] | None = None) -> dict[str, Handler]:
@@ -65,10 +65,10 @@ def load(place: str, queues: list[str] | None = None) -> dict[str, Handler]:
 
     `name` is a mapping: queue → function. Raises ConfigError.
     """
-    found = named(place)
-    if not isinstance(found, Mapping) or not found:
-        raise ConfigError(f"handlers: {place}: found {repr_of(found)}, allowed: {ALLOWED}")
-    every = {str(queue): _handler(place, queue, call) for queue, call in found.items()}
+    functions = named(place)
+    if not isinstance(functions, Mapping) or not functions:
+        raise ConfigError(f"handlers: {place}: found {repr_of(functions)}, allowed: {ALLOWED}")
+    every = {str(queue): _handler(place, queue, call) for queue, call in functions.items()}
     for queue in queues or []:
         if queue not in every:
             raise ConfigError(

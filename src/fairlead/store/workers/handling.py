@@ -66,8 +66,8 @@ class Handling(NamedTuple):
     @contextmanager
     def keeping(self, work: StoreWork) -> Iterator[None]:
         """In this block its lease is extended."""
-        told = nullcontext() if self.telling is None else self.telling.holding(work)
-        with told, renewed(work, self.lease):
+        block = nullcontext() if self.telling is None else self.telling.holding(work)
+        with block, renewed(work, self.lease):
             yield
 
     def delay(self, attempt: int) -> float:
@@ -80,9 +80,9 @@ class Handling(NamedTuple):
 def handle(store: Store, work: StoreWork, handler: Handler, handling: Handling) -> None:
     """Handle a group and settle it; an error of the handler is no error here."""
     fail = partial(_fail, store, handler, handling)
-    found = IN_HAND[work] = InHand(work, traced(store, work.queue, handler), fail)
+    entry = IN_HAND[work] = InHand(work, traced(store, work.queue, handler), fail)
     try:
-        _handle(store, found, handling)
+        _handle(store, entry, handling)
     finally:
         IN_HAND.pop(work, None)
 
@@ -315,15 +315,15 @@ def _settled(store: Store, work: StoreWork, settle: Callable[[], None], outcome:
     try:
         until_there(settle)
     except StaleWorkError:  # the answer to an earlier try may have been lost, not the try
-        found = _outcome(store, work)
-        return outcome if found in {outcome, *OTHERWISE.get(outcome, ())} else "lost"
+        answer = _outcome(store, work)
+        return outcome if answer in {outcome, *OTHERWISE.get(outcome, ())} else "lost"
     return outcome
 
 
 def _outcome(store: Store, work: StoreWork) -> str:
-    found: list[str] = []
-    until_there(lambda: found.append(store.outcome(work.token)))
-    return found[0]
+    answers: list[str] = []
+    until_there(lambda: answers.append(store.outcome(work.token)))
+    return answers[0]
 
 
 def _log(

@@ -53,12 +53,12 @@ class Telling:
     @contextmanager
     def holding(self, work: HeldWork) -> Iterator[None]:
         """In this block a handler has a group."""
-        said = Said(work.held.id, work.held.token, work.queue, work.group, holds=True)
-        self._tell(said)
+        report = Said(work.held.id, work.held.token, work.queue, work.group, holds=True)
+        self._tell(report)
         try:
             yield
         finally:
-            self._tell(said._replace(holds=False))
+            self._tell(report._replace(holds=False))
 
     def _tell(self, said: Said) -> None:
         with self._lock, suppress(OSError):  # it is gone, or has told this process to stop
@@ -108,10 +108,10 @@ class Renewals:
     def hangs(self, process: int) -> Said | None:
         """What a process holds of which none of its threads has run for longer than is allowed."""
         silent = time.monotonic() - self._heard.get(process, time.monotonic())
-        for said in self._held.get(process, {}).values():
-            most = self._most.last(said.queue)
+        for report in self._held.get(process, {}).values():
+            most = self._most.last(report.queue)
             if most is not None and silent > most + LATE:
-                return said
+                return report
         return None
 
     def close(self) -> None:
@@ -126,10 +126,10 @@ class Renewals:
             if time.monotonic() - extended >= self._lease / 4:
                 extended = time.monotonic()
                 for process, every in list(self._held.items()):
-                    for said in every.values():
-                        self._extend(process, said)
+                    for report in every.values():
+                        self._extend(process, report)
             every_queue = {
-                said.queue for every in list(self._held.values()) for said in every.values()
+                report.queue for every in list(self._held.values()) for report in every.values()
             }
             for queue in every_queue:
                 self._most.of(queue)

@@ -55,18 +55,18 @@ class InHand:
     def _before(
         self, before: Callable[[Message], Callable[[Message], object] | None], message: Message
     ) -> Callable[[Message], object] | None:
-        found = before(message)
-        return None if found is None else partial(self._call, found)
+        function = before(message)
+        return None if function is None else partial(self._call, function)
 
     def _call(self, call: Callable[..., object], *given: object) -> object:
         """Call it; what it returns to be called later is a part of its work, too."""
         self._since = time.monotonic()
         try:
-            found = call(*given)
+            result = call(*given)
         finally:
             with self._lock:
                 self._since = None
-        return partial(self._call, found) if callable(found) else found
+        return partial(self._call, result) if callable(result) else result
 
 
 Fail = Callable[[StoreWork, float, int], bool]

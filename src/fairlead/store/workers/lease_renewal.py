@@ -56,5 +56,5 @@ def _extend(work: StoreWork, lease: float, ended: threading.Event) -> None:
 def in_words(work: StoreWork) -> str:
     """What is worked on, for the log; no bodies."""
     names = {"queue": work.queue, "group": work.group, "message": work.latest}
-    said = " ".join(f"{key}={json.dumps(value)}" for key, value in names.items())
-    return f"{said} attempt={work.attempt}"
+    words = " ".join(f"{key}={json.dumps(value)}" for key, value in names.items())
+    return f"{words} attempt={work.attempt}"

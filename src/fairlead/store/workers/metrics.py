@@ -22,10 +22,10 @@ Write = Callable[[Exposition], None]
 
 def page(store: Store) -> str:
     """What a store holds. Raises StoreError."""
-    found = Exposition()
-    _held(store)(found)
-    _say_whether_up(found, up=True)
-    return str(found)
+    exposition = Exposition()
+    _held(store)(exposition)
+    _say_whether_up(exposition, up=True)
+    return str(exposition)
 
 
 class Page:
@@ -39,14 +39,14 @@ class Page:
 
     def __call__(self) -> str:
         """What a store holds; where it does not answer, that, and what is known without it."""
-        found = Exposition()
+        exposition = Exposition()
         held = self._ask()
         if held is not None:
-            held(found)
-        _say_whether_up(found, up=held is not None)
+            held(exposition)
+        _say_whether_up(exposition, up=held is not None)
         if self._counts is not None:
-            self._counts.write(found)
-        return str(found)
+            self._counts.write(exposition)
+        return str(exposition)
 
     def _ask(self) -> Write | None:
         """What writes what the store holds; None: it does not answer, or not in time."""
@@ -70,8 +70,8 @@ class Page:
 
 
 def _say_whether_up(found: Exposition, *, up: bool) -> None:
-    said = "1: the database answers."
-    found.add("fairlead_store_up", "gauge", {}, int(up), meaning=said)
+    text = "1: the database answers."
+    found.add("fairlead_store_up", "gauge", {}, int(up), meaning=text)
 
 
 def _held(store: Store) -> Write:

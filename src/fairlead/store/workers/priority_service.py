@@ -93,15 +93,15 @@ class PriorityService(Service):
 
 def priority_in(body: object) -> int | None:
     """The priority that a body asks for; None: the default. Raises MessageError."""
-    found = _said(body)
-    if found is None or (isinstance(found, str) and not found.strip()):
+    value = _said(body)
+    if value is None or (isinstance(value, str) and not value.strip()):
         return None
-    if isinstance(found, str) and WHOLE.fullmatch(found):
-        found = int(found)
-    if isinstance(found, int) and not isinstance(found, bool) and LOWEST <= found <= HIGHEST:
-        return found
+    if isinstance(value, str) and WHOLE.fullmatch(value):
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and LOWEST <= value <= HIGHEST:
+        return value
     raise MessageError(
-        f"priority: found {repr_of(found)[:100]}, allowed: an integer from {LOWEST} to {HIGHEST}"
+        f"priority: found {repr_of(value)[:100]}, allowed: an integer from {LOWEST} to {HIGHEST}"
     )
 
 

@@ -81,17 +81,17 @@ class Service:
         It takes (message, tx), or (message). Raises MessageError for what is no type, ConfigError
         for another function, and for a second one of a type.
         """
-        for each in types or ("",):
-            _named("message type", each)
+        for kind in types or ("",):
+            _named("message type", kind)
 
         def decorate(call: Function) -> Function:
             where = f"service {self.name!r}: {listed(map(repr, types))}"
-            found = function(where, call)
-            for each in types:
-                kept = self._functions.setdefault(each, found).call
-                if getattr(kept, "function", kept) is not call:
+            handler = function(where, call)
+            for kind in types:
+                current = self._functions.setdefault(kind, handler).call
+                if getattr(current, "function", current) is not call:
                     raise ConfigError(
-                        f"service {self.name!r}: found two functions for {each!r}, allowed: one"
+                        f"service {self.name!r}: found two functions for {kind!r}, allowed: one"
                     )
             return call
 
@@ -100,18 +100,18 @@ class Service:
     @property
     def works_before(self) -> bool:
         """Whether it has a function that works before the transaction begins."""
-        return not all(each.in_transaction for each in self._functions.values())
+        return not all(handler.in_transaction for handler in self._functions.values())
 
     def before(self, message: Message) -> Callable[[Message], object] | None:
         """The function that works on a message before the transaction begins, if one does."""
-        found = self._functions.get(message.type or "")
-        return None if found is None or found.in_transaction else partial(_before, found.call)
+        handler = self._functions.get(message.type or "")
+        return None if handler is None or handler.in_transaction else partial(_before, handler.call)
 
     def handle(self, message: Message, tx: Transaction) -> None:
         """Handle a message, as `fairlead work` does. Raises what its function raises; Reject."""
-        found = self._functions.get(message.type or "")
-        if found is not None:
-            _call(found, message, tx)
+        handler = self._functions.get(message.type or "")
+        if handler is not None:
+            _call(handler, message, tx)
             return
         if message.conversation is None:
             known = listed(map(repr, self._functions)) or "none"
@@ -123,8 +123,8 @@ class Service:
         if message.type in (END_DIALOG, ERROR):
             here.end()
         elif message.type != DIALOG_TIMER:
-            said = f"{self.name} does not understand messages of type {message.type!r}"
-            here.end(error=(NOT_UNDERSTOOD, said))
+            reason = f"{self.name} does not understand messages of type {message.type!r}"
+            here.end(error=(NOT_UNDERSTOOD, reason))
 
     def __repr__(self) -> str:
         return f"<Service {self.name!r}>"

@@ -57,11 +57,11 @@ def served(place: str) -> list[Served]:
     """The services that a module or a file says. Raises ConfigError."""
     if place.endswith(FILE):
         return _served_by(place)
-    found = named(place)
-    every = found if isinstance(found, list | tuple) else [found]
-    if not every or not all(isinstance(each, Service) for each in every):
-        raise ConfigError(f"handlers: {place}: found {repr_of(found)}, allowed: {ALLOWED}")
-    return [of_service(each) for each in every]
+    value = named(place)
+    every = value if isinstance(value, list | tuple) else [value]
+    if not every or not all(isinstance(service, Service) for service in every):
+        raise ConfigError(f"handlers: {place}: found {repr_of(value)}, allowed: {ALLOWED}")
+    return [of_service(service) for service in every]
 
 
 def of_service(service: Service) -> Served:
@@ -73,19 +73,19 @@ def of_service(service: Service) -> Served:
 
 def activated(every: Iterable[Served], store: Store, most: int | None = None) -> list[Activated]:
     """The queues of services. Raises UserError."""
-    found: dict[str, Activated] = {}
-    for each in every:
-        kept = store.service(each.name)
-        if kept.queue in found:
+    queues: dict[str, Activated] = {}
+    for service in every:
+        declaration = store.service(service.name)
+        if declaration.queue in queues:
             raise ConfigError(
-                f"handlers: found services {found[kept.queue].name!r} and {each.name!r} of one "
-                f"queue, {kept.queue!r}, allowed: one of them"
+                f"handlers: found services {queues[declaration.queue].name!r} and "
+                f"{service.name!r} of one queue, {declaration.queue!r}, allowed: one of them"
             )
-        maximum = min(each.max_readers or kept.max_readers, most or ALL)
-        found[kept.queue] = Activated(
-            each.name, kept.queue, each.handler, maximum, each.idle_timeout
+        maximum = min(service.max_readers or declaration.max_readers, most or ALL)
+        queues[declaration.queue] = Activated(
+            service.name, declaration.queue, service.handler, maximum, service.idle_timeout
         )
-    return list(found.values())
+    return list(queues.values())
 
 
 def check_services(job: Serving) -> None:
@@ -99,8 +99,8 @@ def serve(job: Serving, asked: Asked, manager: ServiceManager) -> int:
     """Serve until a signal comes; the exit status. Raises FairleadError."""
     store = Store.open(job.url, create=False)
     readers = Processes(store, job) if job.processes else _readers(store, job)
-    for each in activated(served(job.place), store, job.most):
-        readers.activate(each, until_empty=job.until_empty)
+    for queue in activated(served(job.place), store, job.most):
+        readers.activate(queue, until_empty=job.until_empty)
     if job.until_empty:
         store.tick()
     else:
@@ -126,8 +126,8 @@ class Processes(Readers):
         try:
             return super().run(asked, grace + MARGIN, manager)
         finally:
-            for each in list(self._children):
-                each.kill()
+            for child in list(self._children):
+                child.kill()
 
     def _step(self, found: Activation, reader: Reading) -> Callable[[], bool]:
         return partial(self._let_read, found, reader)
@@ -155,26 +155,26 @@ class Processes(Readers):
 
 def _served_by(path: str) -> list[Served]:
     """The services of a file that have a handler."""
-    found = []
-    for each in load_declared(path).services:
-        if each.handler is None:
+    services = []
+    for service in load_declared(path).services:
+        if service.handler is None:
             continue
-        handler = named(each.handler)
+        handler = named(service.handler)
         if isinstance(handler, Service):
-            if handler.name != each.name:
+            if handler.name != service.name:
                 raise ConfigError(
-                    f"{path}: service {each.name!r}: handler: found {each.handler}, the Service "
-                    f"{handler.name!r}, allowed: one of this name, or a function"
+                    f"{path}: service {service.name!r}: handler: found {service.handler}, the "
+                    f"Service {handler.name!r}, allowed: one of this name, or a function"
                 )
-            found.append(of_service(handler))
+            services.append(of_service(handler))
         else:
-            where = f"{path}: service {each.name!r}: handler {each.handler}"
-            found.append(Served(each.name, function(where, handler), None, IDLE_TIMEOUT))
-    if not found:
+            where = f"{path}: service {service.name!r}: handler {service.handler}"
+            services.append(Served(service.name, function(where, handler), None, IDLE_TIMEOUT))
+    if not services:
         raise ConfigError(
             f'{path}: found no handler, allowed: handler = "MODULE:NAME" in a [[service]]'
         )
-    return found
+    return services
 
 
 def _readers(store: Store, job: Serving) -> Readers:
@@ -184,9 +184,9 @@ def _readers(store: Store, job: Serving) -> Readers:
 def _read(job: Serving, name: str, asked: Asked, end: Connection) -> int:
     """Be a reader of a service, in a process of its own, until it leaves; the exit status."""
     store = Store.open(job.url, create=False)
-    (each,) = activated([each for each in served(job.place) if each.name == name], store)
+    (queue,) = activated([service for service in served(job.place) if service.name == name], store)
     readers = _readers(store, job)
-    readers.begin(partial(readers.read, each, _Saying(end)))
+    readers.begin(partial(readers.read, queue, _Saying(end)))
     status = readers.run(asked, job.grace)
     end_soon(status, readers)
     if not readers.busy:

@@ -80,12 +80,12 @@ class Child:
     def tells(self, renewals: Renewals) -> None:
         """Hear all that it says of what it holds."""
         process = self.process.pid or 0
-        while (said := self.hear(0)) is not None:
-            renewals.heard(process, said)
-        if (said := renewals.hangs(process)) is not None:
+        while (report := self.hear(0)) is not None:
+            renewals.heard(process, report)
+        if (report := renewals.hangs(process)) is not None:
             LOGGER.error(
                 "event=too-long queue=%s group=%s process=%d; none of its threads runs, it ends",
-                *(json.dumps(said.queue), json.dumps(said.group), process),
+                *(json.dumps(report.queue), json.dumps(report.group), process),
             )
             self.kill()
         if not self.process.is_alive():
@@ -173,17 +173,17 @@ def supervise(job: Job, asked: Asked, processes: int, manager: ServiceManager) -
     places = [Place(partial(run_here, job)) for _ in range(processes)]
     while (signal_ := next_of(asked, LOOK)) is None:
         manager.alive()
-        for each in places:
-            each.child.tells(renewals)
-            each.look()
+        for place in places:
+            place.child.tells(renewals)
+            place.look()
     manager.stopping()
     LOGGER.info("event=stopping signal=%d", signal_)
-    children = [each.child for each in places]
+    children = [place.child for place in places]
     for child in children:
         child.tell()
     until = time.monotonic() + job.grace + MARGIN
     status = 0
-    while any(each.process.is_alive() for each in children) and time.monotonic() < until:
+    while any(child.process.is_alive() for child in children) and time.monotonic() < until:
         number = next_of(asked, LOOK)
         manager.alive()
         if number is not None:
@@ -210,12 +210,12 @@ def log_to_stderr() -> None:
 def _run_child(end: Connection, run: Run) -> None:
     """Work until a signal comes, or the one who started this process says so, or is dead."""
     log_to_stderr()
-    for each in (signal.SIGINT, signal.SIGHUP):  # a terminal's are for the one who started this
-        signal.signal(each, signal.SIG_IGN)
-    asked = listen(signal.SIGTERM)
-    threading.Thread(target=_hear, args=(end, asked), daemon=True).start()
+    for number in (signal.SIGINT, signal.SIGHUP):  # a terminal's are for the one who started this
+        signal.signal(number, signal.SIG_IGN)
+    signals = listen(signal.SIGTERM)
+    threading.Thread(target=_hear, args=(end, signals), daemon=True).start()
     try:
-        status = run(asked, end)
+        status = run(signals, end)
     except FairleadError as error:
         LOGGER.error("%s", error)
         status = 1

@@ -36,10 +36,10 @@ Asked = SimpleQueue[int]
 
 def listen(*numbers: int) -> Asked:
     """The signals with these numbers, from now on."""
-    asked: Asked = SimpleQueue()
+    signals: Asked = SimpleQueue()
     for number in numbers:
-        signal.signal(number, lambda found, _: asked.put(found))
-    return asked
+        signal.signal(number, lambda found, _: signals.put(found))
+    return signals
 
 
 def next_of(asked: Asked, seconds: float) -> int | None:
@@ -95,7 +95,7 @@ class Threads:
     @property
     def busy(self) -> bool:
         """Whether something is in hand."""
-        return any(each.is_alive() and each not in self._hanging for each in self._threads)
+        return any(thread.is_alive() and thread not in self._hanging for thread in self._threads)
 
     @property
     def hangs(self) -> bool:
@@ -141,10 +141,10 @@ class Threads:
             self._telling.join(HEARD)
             heard = not self._telling.is_alive()
         if self.busy and (left := list(IN_HAND)):
-            told = "it is taken back without blame"
+            fate = "it is taken back without blame"
             if not heard:
-                told = "the store did not hear of it, and it may count as failed"
-            LOGGER.warning("left work in hand after %g s; %s", grace, told)
+                fate = "the store did not hear of it, and it may count as failed"
+            LOGGER.warning("left work in hand after %g s; %s", grace, fate)
             for work in left:
                 LOGGER.warning("event=left %s", in_words(work))
         elif self.busy:
@@ -157,13 +157,13 @@ class Threads:
         allowed = MaxSeconds(self._store)
         while True:
             time.sleep(LOOK_AT_HANDLERS)
-            for each in list(IN_HAND.values()):
-                if each.seconds < 1:
+            for entry in list(IN_HAND.values()):
+                if entry.seconds < 1:
                     continue
-                most = allowed.of(each.work.queue)
-                if most is not None and each.seconds >= most and each.give_up(most):
-                    IN_HAND.pop(each.work, None)
-                    self._hanging.append(each.thread)
+                most = allowed.of(entry.work.queue)
+                if most is not None and entry.seconds >= most and entry.give_up(most):
+                    IN_HAND.pop(entry.work, None)
+                    self._hanging.append(entry.thread)
 
     def _is_lost(self, error: StoreError) -> None:
         """One line for a database that is gone, whichever thread has noticed it first."""
@@ -185,7 +185,7 @@ class Threads:
     def _add(self, thread: threading.Thread) -> None:
         with self._lock:
             thread.start()
-            self._threads = [each for each in self._threads if each.is_alive()] + [thread]
+            self._threads = [member for member in self._threads if member.is_alive()] + [thread]
 
     def _tell(self) -> None:
         """Tell the store; on SQLite that waits for a handler that is in a transaction."""

@@ -38,15 +38,15 @@ class Spans:
     def call(self, handler: Callable[..., object], message: Message, *tx: object) -> object:
         """Call a handler in a span; what it returns to be called later is, in the same one."""
         with self._span(message) as span:
-            found = handler(message, *tx)
-        return partial(_later, span, found) if callable(found) else found
+            result = handler(message, *tx)
+        return partial(_later, span, result) if callable(result) else result
 
     def before(
         self, before: Callable[[Message], Callable[[Message], object] | None], message: Message
     ) -> Callable[[Message], object] | None:
         """What works on a message before its transaction begins, in a span."""
-        found = before(message)
-        return None if found is None else partial(self.call, found)
+        function = before(message)
+        return None if function is None else partial(self.call, function)
 
     @contextmanager
     def _span(self, message: Message) -> Iterator[Any]:

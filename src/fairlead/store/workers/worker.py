@@ -35,10 +35,10 @@ class Worker(Threads):
 
     def _round(self, until_empty: bool) -> bool:
         """Take a group of each queue; where there is none in any, wait until one may have come."""
-        found = [self._one(queue) for queue in self._handlers]
-        if not any(found) and not until_empty:
+        results = [self._one(queue) for queue in self._handlers]
+        if not any(results) and not until_empty:
             self._store.waker.wait([*self._handlers], IDLE)
-        return any(found) or not until_empty
+        return any(results) or not until_empty
 
     def _one(self, queue: str) -> bool:
         if self._stop.is_set():
