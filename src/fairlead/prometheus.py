@@ -40,9 +40,9 @@ class Exposition:
         family = of or name
         lines = self._lines.get(family)
         if lines is None:
-            said = [f"# HELP {family} {meaning}"] if meaning else []
-            lines = self._lines[family] = [*said, f"# TYPE {family} {kind}"]
-        shown = ",".join(f"{key}={_quoted(each)}" for key, each in labels.items())
+            header = [f"# HELP {family} {meaning}"] if meaning else []
+            lines = self._lines[family] = [*header, f"# TYPE {family} {kind}"]
+        shown = ",".join(f"{key}={_quoted(value)}" for key, value in labels.items())
         braces = f"{{{shown}}}" if shown else ""
         number = int(value) if value == int(value) else value
         lines.append(f"{name}{braces} {number}")
@@ -83,9 +83,9 @@ class _Answering(ThreadingHTTPServer):
     def service_actions(self) -> None:  # twice a second
         now = time.monotonic()
         with self._lock:
-            for each, until in self._open.items():
+            for sock, until in self._open.items():
                 if until < now:
-                    _cut_off(each)
+                    _cut_off(sock)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
         error = sys.exception()

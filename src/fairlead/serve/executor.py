@@ -44,8 +44,7 @@ from fairlead.store.arguments import OWN
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.message import Message
 from fairlead.store.queues.settlement import Settlement
-from fairlead.store.queues.taken_group import TakenGroup
-from fairlead.store.queues.taken_group import Claim
+from fairlead.store.queues.taken_group import Claim, TakenGroup
 from fairlead.store.store import Store
 from fairlead.store.transaction import Transaction
 

@@ -31,8 +31,8 @@ transaction, about: others write meanwhile, on SQLite after it."""
 
 def take_from(database: Database, queue: str, claim: Claim, clock: int | None) -> list[TakenGroup]:
     """The best groups of the queue of this name, as `take` gives them; none if there is none."""
-    found = read_queue(database, queue, clock)
-    return [] if found is None else take(database, found, claim, clock)
+    row = read_queue(database, queue, clock)
+    return [] if row is None else take(database, row, claim, clock)
 
 
 def take_portion(
@@ -42,10 +42,10 @@ def take_portion(
 
     Returns what was taken, and whether to go on: nothing was taken yet, and there may be something.
     """
-    found = read_queue(database, queue, clock)
-    if found is None:
+    row = read_queue(database, queue, clock)
+    if row is None:
         return [], False
-    return _take(database, found, claim, PORTION, clock)
+    return _take(database, row, claim, PORTION, clock)
 
 
 def take(
@@ -65,13 +65,13 @@ def _take(
     one_by_one = database.remote and (queue.fair or queue.limits)
     for _ in range(MAX_ROUNDS):
         if one_by_one:
-            found, more = take_alone(database, queue.name, claim, clock)
+            groups, more = take_alone(database, queue.name, claim, clock)
             while more and portion is None:
-                found, more = take_alone(database, queue.name, claim, clock)
+                groups, more = take_alone(database, queue.name, claim, clock)
         else:
-            found, more = _take_once(database, queue, claim, portion)
-        readable = bury_unreadable(database, queue, found, claim.actor)
-        if readable or not found:
+            groups, more = _take_once(database, queue, claim, portion)
+        readable = bury_unreadable(database, queue, groups, claim.actor)
+        if readable or not groups:
             return readable, more
         if portion is not None:
             return [], True
@@ -88,49 +88,49 @@ def _take_once(
     if not database.has_sequences:
         log.flush()  # tokens are numbers of the events of taking, which come after these
     gate = Gate(database, queue.id, queue.limits, queue.now) if queue.limits else None
-    found: list[TakenGroup] = []
+    groups: list[TakenGroup] = []
     put_away, more = 0, False
-    while queue.columns.enabled and len(found) < claim.most and _is_there(database, claim):
+    while queue.columns.enabled and len(groups) < claim.most and _is_there(database, claim):
         if portion is not None and put_away >= portion:
-            more = not found
+            more = not groups
             break
-        most = min(claim.most - len(found), PORTION)
+        most = min(claim.most - len(groups), PORTION)
         picked = _pick(database, queue, line, gate, claim, most, log)
         if not picked:
             break
         full, messages = _fill(database, queue, picked, line, log)
         put_away += messages + len(picked) - len(full)
         if gate is not None:
-            for each in full:
-                gate.took(queue.lane(each.group) or "", each.tenant, len(each.messages))
-        found += full
+            for group in full:
+                gate.took(queue.lane(group.group) or "", group.tenant, len(group.messages))
+        groups += full
     if gate is not None:
         gate.write()
-    _record(found, log)
+    _record(groups, log)
     if line is not None:
         line.forget_if_idle()
         line.write()
     log.flush()
-    return found, more
+    return groups, more
 
 
 def _record(taken: Sequence[TakenGroup], log: Log) -> None:
     """Write the events of groups that are taken, under the numbers of their tokens."""
-    if taken and not any(each.group for each in taken):
-        log.add_lone("taken", [each.id for each in taken], numbered=True)
+    if taken and not any(group.group for group in taken):
+        log.add_lone("taken", [group.id for group in taken], numbered=True)
         return
-    for each in taken:
+    for group in taken:
         log.add(
             "taken",
-            id=each.token,
-            group=each.group,
-            key="" if each.group else each.messages[0].id,
-            tenant=each.tenant,
-            priority=None if each.priority == UNRAISED else each.priority,
-            cost=each.cost,
-            attempt=each.attempt,
-            token=each.token,
-            lease=each.deadline,
+            id=group.token,
+            group=group.group,
+            key="" if group.group else group.messages[0].id,
+            tenant=group.tenant,
+            priority=None if group.priority == UNRAISED else group.priority,
+            cost=group.cost,
+            attempt=group.attempt,
+            token=group.token,
+            lease=group.deadline,
         )
 
 
@@ -138,8 +138,8 @@ def renewed(database: Database, every: Iterable[TakenGroup], deadline: int) -> l
     """Let leases end at another time, in microseconds; the tokens of work that is lost."""
     lost = []
     for held in every:
-        kept = {"id": held.id, "token": held.token, "client": held.client or None}
-        if not database.run("extend", deadline=deadline, **kept):
+        values = {"id": held.id, "token": held.token, "client": held.client or None}
+        if not database.run("extend", deadline=deadline, **values):
             lost.append(held.token)
         held.deadline = deadline
     return lost
@@ -154,9 +154,9 @@ def more_messages(
         return _in_time(database, held, rows, now)
     if held.speaks:  # what has gone wrong is read first, so all that was not given is read
         return _late_messages(database, held, given, now)
-    found = _messages_after(database, held, max(given, default=BEFORE_ALL), now)
-    if found and not any(each.end for each in found):
-        return found
+    following = _messages_after(database, held, max(given, default=BEFORE_ALL), now)
+    if following and not any(group.end for group in following):
+        return following
     return _late_messages(database, held, given, now)
 
 
@@ -185,10 +185,10 @@ def more_of_held(
     )
     if not rows:
         raise stale(held.token)
-    found = [Stored(*row) for row in rows if row[1] is not None]
-    if any(row.conversation for row in found):  # what has gone wrong is read first
+    stored = [Stored(*row) for row in rows if row[1] is not None]
+    if any(row.conversation for row in stored):  # what has gone wrong is read first
         return _more_said(database, held, given, clock)
-    return _readable(_given(held, row, {}) for row in found)
+    return _readable(_given(held, row, {}) for row in stored)
 
 
 def _more_said(
@@ -211,8 +211,8 @@ def _more_said(
 
 def _messages_after(database: Database, held: TakenGroup, after: int, now: int) -> list[Received]:
     """The next messages of a group, those that have expired left out."""
-    found = database.run("more_of", id=held.id, after=after, most=held.page)
-    return _in_time(database, held, [Stored(*row) for row in found], now)
+    rows = database.run("more_of", id=held.id, after=after, most=held.page)
+    return _in_time(database, held, [Stored(*row) for row in rows], now)
 
 
 def _late_messages(
@@ -222,8 +222,8 @@ def _late_messages(
 
     Two senders may commit in another order than that of the numbers they drew.
     """
-    found = database.run("late_of", id=held.id, given=list(given), most=held.page)
-    return _in_time(database, held, [Stored(*row) for row in found], now)
+    rows = database.run("late_of", id=held.id, given=list(given), most=held.page)
+    return _in_time(database, held, [Stored(*row) for row in rows], now)
 
 
 def _in_time(
@@ -238,7 +238,7 @@ def _in_time(
 
 def _readable(found: Iterable[Received]) -> list[Received]:
     """What can be given; the rest stays in its group, and the next take buries it."""
-    return [each for each in found if not each.unreadable]
+    return [group for group in found if not group.unreadable]
 
 
 def _of_conversation(database: Database, end: int, given: Iterable[int] = ()) -> list[Stored]:
@@ -297,7 +297,7 @@ def _fill(
 
     Returns the others, and how many messages were put away.
     """
-    by_id = {each.id: each for each in picked}
+    by_id = {group.id: group for group in picked}
     gone: list[Stored] = []
     over: list[Stored] = []
     rows = _read(database, picked)
@@ -308,22 +308,22 @@ def _fill(
         elif _expired(row, queue.now):
             gone.append(row)
         else:
-            each = by_id[row.group_id]
-            each.messages.append(_given(each, row, ends))
-            each.cost += row.cost
-    groups = {each.id: each.group for each in picked}
+            group = by_id[row.group_id]
+            group.messages.append(_given(group, row, ends))
+            group.cost += row.cost
+    groups = {group.id: group.group for group in picked}
     drop(database, over, ends, groups, log)
     _expire(database, queue, gone, by_id, log)
-    full = [each for each in picked if each.messages]
+    full = [group for group in picked if group.messages]
     if len(full) < len(picked):
-        empty = [each.id for each in picked if not each.messages]
+        empty = [group.id for group in picked if not group.messages]
         end_or_keep(database, queue, empty)
     if line is not None:
-        for each in picked:
-            tenant = line.tenant(each.tenant)
-            if each.messages:
-                ((_, each.cost),) = database.run("costs_of", ids=[each.id])
-                line.take(tenant, each.cost, each.token)
+        for group in picked:
+            tenant = line.tenant(group.tenant)
+            if group.messages:
+                ((_, group.cost),) = database.run("costs_of", ids=[group.id])
+                line.take(tenant, group.cost, group.token)
             line.unline_if_through(tenant)
     return full, len(gone) + len(over)
 
@@ -338,15 +338,15 @@ def _expire(
     if rows:
         expire(database, queue, [row.id for row in rows])
     for row in rows:
-        each = by_id[row.group_id]
-        log.add("expired", group=each.group, key=row.key, tenant=each.tenant, cost=row.cost)
+        group = by_id[row.group_id]
+        log.add("expired", group=group.group, key=row.key, tenant=group.tenant, cost=row.cost)
 
 
 def _read(database: Database, picked: Sequence[TakenGroup]) -> list[Stored]:
     if picked and picked[0].only is not None:
         return _of_conversation(database, picked[0].only)
-    lone = [each.id for each in picked if not each.group] if len(picked) > 1 else []
-    named = [each.id for each in picked if each.group or len(picked) == 1]
+    lone = [group.id for group in picked if not group.group] if len(picked) > 1 else []
+    named = [group.id for group in picked if group.group or len(picked) == 1]
     rows = list(database.run("lone_messages", ids=lone)) if lone else []
     if database.remote and len(named) > 1:
         rows += database.run("messages_of", ids=named, most=picked[0].page)

@@ -36,17 +36,17 @@ def take_alone(
     )
     if not rows or rows[0][0] is None:
         return [], bool(rows)
-    asked = time.monotonic()
-    return [_held(list(of_one), claim, asked) for _, of_one in groupby(rows, itemgetter(0))], False
+    moment = time.monotonic()
+    return [_held(list(of_one), claim, moment) for _, of_one in groupby(rows, itemgetter(0))], False
 
 
 def given_in(held: TakenGroup, row: Row) -> Received:
     """A message as a function of the schema gives it, from its number on, last the end."""
     *columns, end = row
     stored = Stored._make((held.id, *columns[:6], None, *columns[6:]))
-    found = None if end is None else endpoint_of(end)
-    held.speaks = held.speaks or found is not None
-    return received(stored, held.group, held.tenant, found)
+    endpoint = None if end is None else endpoint_of(end)
+    held.speaks = held.speaks or endpoint is not None
+    return received(stored, held.group, held.tenant, endpoint)
 
 
 def _held(rows: Sequence[Row], claim: Claim, now: float) -> TakenGroup:
