@@ -252,8 +252,6 @@ class SqlQueue(StoreQueue):
         try:
             return self.connection.execute(sql, values).fetchall()
         except psycopg.errors.DatabaseError as error:
-            if error.sqlstate == "FL004":
-                pytest.skip("plain SQL refuses queues that tenants share")
             if isinstance(error, psycopg.errors.UndefinedFunction):
                 pytest.skip("PostgreSQL itself refuses values of other types")
             raise MessageError(str(error).splitlines()[0]) from None

@@ -21,8 +21,8 @@ GRANT USAGE ON SCHEMA fairlead
   TO fairlead_sender, fairlead_chooser, fairlead_worker, fairlead_operator, fairlead_viewer;
 
 -- which functions a role may call; those that begin with an underscore the library calls, and it calls
--- _run_… for what it works out itself: queues that tenants share or that have limits, several groups at
--- once, the work of dead processes, clusters whose policy only the library knows
+-- _run_… for what it works out itself: several groups that are settled at once or in part, the work of
+-- dead processes, clusters whose policy only the library knows
 DO $$
 DECLARE
   f record;
@@ -40,19 +40,16 @@ BEGIN
       ('chooser', '{_run_bind,_run_add_published,_run_set_completing,_run_add_completion,_run_completions}'),
       ('chooser', '{_run_add_event,_run_add_message_ids,_run_add_queue,_run_numbers,_run_add_guaranteed}'),
       ('worker', '{take,more,settle,receive,end_dialog,bind_dialogs,delayed_by,place_of}'),
+      ('worker', '{_bring_up_to_date,_switch_tenant}'),
       ('worker', '{_take,_more,_settle,_try_settle,_is_held,_try_end_dialog,_try_set_timer,_try_bind}'),
       ('worker', '{_forget_dead,_wake,_run_add_holder,_run_say_alive,_run_stopping,_run_drop_lease_holders}'),
       ('worker', '{_run_add_listener,_run_drop_listeners,_run_held_by,_run_lapsed,_run_extend,_run_fence}'),
-      ('worker', '{_run_queue_locked,_run_pending_updates,_run_drop_pending_updates,_run_raises_of}'),
-      ('worker', '{_run_drop_raises_of,_run_lock_ready,_run_place,_run_wake_groups,_run_postpone}'),
-      ('worker', '{_run_due_messages,_run_bury_delayed,_run_set_fair,_run_groups_by_name,_run_add_group}'),
+      ('worker', '{_run_queue_locked,_run_drop_pending_updates,_run_raises_of}'),
+      ('worker', '{_run_set_fair,_run_groups_by_name,_run_add_group}'),
       ('worker', '{_run_add_lone,_run_add_message,_run_add_pending_update}'),
-      ('worker', '{_run_pick,_run_pick_named,_run_pick_of_tenant,_run_pick_of_tenant_besides,_run_pick_of_lane}'),
       ('worker', '{_run_drop_messages,_run_bury,_run_put_back,_run_lock_ended,_run_end_groups,_run_end_lone}'),
-      ('worker', '{_run_drop_lone,_run_complete,_run_drop_ended,_run_switch,_run_forgive,_run_set_off_tenants}'),
+      ('worker', '{_run_drop_lone,_run_complete,_run_drop_ended,_run_switch,_run_forgive}'),
       ('worker', '{_run_add_acknowledgement,_run_unpublish,_sent,_text}'),
-      ('worker', '{_run_set_tenant,_run_drop_tenant,_run_drop_tenants,_run_set_line,_run_mark_fair}'),
-      ('worker', '{_run_mark_late,_run_drop_tenant_updates,_run_set_limit_state,_run_drop_limit_states}'),
       ('worker', '{_run_add_journal,_run_add_journal_taken,_run_add_journal_accepted}'),
       ('worker', '{_run_schedule_locked,_run_move_schedule}')
     ) AS r (role, names) CROSS JOIN unnest(r.names) AS n (name)

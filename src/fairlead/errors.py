@@ -90,7 +90,7 @@ class Reject(Exception):  # noqa: N818  (nothing went wrong in the program that 
 
 
 class SharedQueueError(MessageError):
-    """Plain SQL cannot work on a queue that tenants share; the library can."""
+    """`tx.take` found a queue that tenants share, or with limits, where all others would wait."""
 
 
 class NoDestinationError(MessageError):

@@ -274,8 +274,23 @@ def test_a_transaction_of_the_callers_does_not_take(tmp_path: Path) -> None:
         store.send("jobs", 1)
         with store.transaction() as tx, pytest.raises(SharedQueueError, match="queue with limits"):
             tx.take("jobs")
-        with pytest.raises(Exception, match="found a queue with limits"), store.transaction() as tx:
-            tx.execute("SELECT * FROM fairlead.take('jobs')")
+
+
+def test_plain_sql_takes_what_the_limits_let_through(tmp_path: Path) -> None:
+    take = "SELECT token, number, body_text FROM fairlead.take('jobs')"
+    with Store.open(made_url("postgresql")) as store:
+        declare(store, tmp_path, "in_work = 1")
+        store.send_many("jobs", [{"body": "a"}, {"body": "b"}])
+        with store.transaction() as tx:
+            ((token, number, body),) = tx.execute(take).fetchall()
+            assert (body, tx.execute(take).fetchall()) == ("a", [])
+        assert store.take("jobs") is None
+        with store.transaction() as tx:
+            tx.execute(
+                "SELECT fairlead.settle(%s, 'accepted', ARRAY[%s]::bigint[])", [token, number]
+            )
+            ((*_, body),) = tx.execute(take).fetchall()
+        assert body == "b"
 
 
 SERVICES = """

@@ -30,9 +30,9 @@ from fairlead.store.queues.received import Received
 from fairlead.store.queues.settings import known_queue
 from fairlead.store.queues.settlement import Settlement, portions
 from fairlead.store.queues.settling import settle, stale
+from fairlead.store.queues.take_call import call_take
 from fairlead.store.queues.taken_group import PAGE, Claim, TakenGroup
 from fairlead.store.queues.taking import more_of_held, take_portion
-from fairlead.store.queues.taking_alone import take_alone
 from fairlead.store.queues.unreadable import are_readable, bury_unreadable
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
@@ -371,7 +371,7 @@ class StoreLeases(ABC, DialogSession):
             return None
 
     def _take_alone(self, queue: str, claim: Claim) -> tuple[list[TakenGroup], bool]:
-        if self._one_statement and claim.most == 1:
+        if self._one_statement:
             return self._take_one(queue, claim)
         with self._writing() as database:
             return take_portion(database, queue, claim, self._clock())
@@ -380,7 +380,7 @@ class StoreLeases(ABC, DialogSession):
         """In one statement; what cannot be read is buried in a transaction of its own."""
         while True:
             with self._alone() as database:
-                groups, more = take_alone(database, queue, claim, self._clock())
+                groups, more = call_take(database, queue, claim, self._clock())
             if are_readable(groups):
                 return groups, more
             with self._writing() as database:

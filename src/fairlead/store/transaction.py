@@ -45,7 +45,7 @@ from fairlead.store.queues.settings import Queue, known_queue, made_queue, read_
 from fairlead.store.queues.settlement import ACCEPTED, REJECTED, RELEASE, Settlement
 from fairlead.store.queues.settling import fence, settle
 from fairlead.store.queues.taken_group import Claim, TakenGroup
-from fairlead.store.queues.taking import more_of_held, renewed, take, take_from
+from fairlead.store.queues.taking import more_of_held, renewed, take_from
 from fairlead.store.verbs.clusters import ClusterVerbs
 from fairlead.store.verbs.conversations import ConversationVerbs
 from fairlead.store.work import HeldWork
@@ -160,7 +160,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
             what = "that its tenants share" if row.fair else "with limits"
             raise SharedQueueError(f"queue {row.name!r}: found a queue {what}, allowed: Store.take")
         claim = Claim(0, FOREVER, group, 1, self._context.actor, conversation)
-        held = take(self._database, row, claim)
+        held = take_from(self._database, row.name, claim, self._context.clock())
         if not held:
             return None
         work = TransactionWork(self, row.name, held[0])

@@ -6,6 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 from fairlead.balance.times import micros, seconds
+from fairlead.store.database.clock import set_clock
 from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.maintenance import maintained
@@ -45,12 +46,24 @@ def switch(database: Database, queue: Queue, actor: str, reason: str, *, on: boo
 
 
 def switch_tenant(
-    database: Database, queue: Queue, tenant: str, actor: str, reason: str, *, on: bool
+    database: Database,
+    queue: Queue,
+    tenant: str,
+    actor: str,
+    reason: str,
+    *,
+    on: bool,
+    clock: int | None,
 ) -> bool:
-    """The same of a tenant. `queue` was read with its row locked: readers change tenants, too.
+    """The same of a tenant.
 
     What is due is done before, so that the tenant leaves the others, and joins them, as they are.
     """
+    if database.remote:
+        set_clock(database, clock)
+        values = {"tenant": tenant, "on": on, "reason": reason, "actor": actor}
+        ((is_change,),) = database.run("switch_tenant", queue=queue.name, **values)
+        return bool(is_change)
     if (tenant not in queue.off_tenants) is on:
         return False
     log = Log(database, queue.name, queue.moment, actor)

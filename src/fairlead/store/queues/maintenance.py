@@ -1,4 +1,7 @@
-"""Maintenance before a take: apply pending updates, wake what is due, take back what is lost."""
+"""Maintenance before a take: apply pending updates, wake what is due, take back what is lost.
+
+On PostgreSQL functions of the schema do it (`take_call.py`).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import asdict
 
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
+from fairlead.store.database.clock import set_clock
 from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.failing import LEASE
@@ -41,15 +45,26 @@ def is_maintenance_due(database: Database, queue: Queue) -> bool:
     return any(database.run("maintenance", queue=queue.id, now=queue.now)[0])
 
 
-def maintained(database: Database, queue: Queue, log: Log) -> tuple[Queue, Line | None]:
-    """Bring a queue up to date; the queue as it is then, and its tenants, None where it has none.
+def bring_up_to_date(database: Database, queue: str, actor: str, clock: int | None) -> None:
+    """Do what is due in a queue, as a take does first."""
+    if database.remote:
+        set_clock(database, clock)
+        database.run("bring_up_to_date", queue=queue, actor=actor)
+        return
+    row = known_queue(database, queue, clock)
+    log = Log(database, row.name, row.moment, actor)
+    _, line = maintained(database, row, log)
+    if line is not None:
+        line.write()
+    log.flush()
 
-    With tenants or limits, `queue` was read with its row locked.
-    """
+
+def maintained(database: Database, queue: Queue, log: Log) -> tuple[Queue, Line | None]:
+    """Bring a queue up to date; the queue as it is then, and its tenants (None: it has none)."""
     line = Line(database, queue) if queue.fair else None
     _maintain(database, queue, line, log)
     if line is None and queue.fair:  # what has just arrived is of tenants
-        queue = known_queue(database, queue.name, queue.now, locked=True)
+        queue = known_queue(database, queue.name, queue.now)
         line = Line(database, queue)
         line.begin()
     return queue, line
@@ -77,8 +92,6 @@ def _maintain(database: Database, queue: Queue, line: Line | None, log: Log) -> 
         rows = database.run("wake_groups", queue=queue.id, now=queue.now, most=MOST)
         _place(database, queue, sorted(row[0] for row in rows if row[2] == NOTHING), {})
         _log_woken(sorted(rows), line, log)
-        if database.concurrent_writers and len(rows) < MOST:  # what is left, somebody is sending to
-            database.run("postpone", queue=queue.id, now=queue.now, most=MOST)
 
 
 def _log_woken(rows: Sequence[Row], line: Line | None, log: Log) -> None:

@@ -1,7 +1,7 @@
 """On PostgreSQL, what concerns one message or one group is one statement, and one transaction.
 
 The functions of the schema do it, which plain SQL calls, too. How work is taken so stands in
-`taking_alone.py`.
+`take_call.py`.
 """
 
 from __future__ import annotations

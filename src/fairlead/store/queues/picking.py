@@ -47,12 +47,9 @@ def _hold(
     log: Log,
     **which: object,
 ) -> Sequence[Row]:
-    """Pick groups and hold them: on a server in one statement, because others pick, too.
-
-    Elsewhere tokens are the numbers of the events of taking.
-    """
+    """Pick groups and hold them; tokens are the numbers of the events of taking."""
     rows = database.run(pick, queue=queue.id, **which, **values)
-    if database.has_sequences or not rows:
+    if not rows:
         return rows
     tokens = log.draw(len(rows))
     database.run("hold", ids=[row[0] for row in rows], first=tokens[0], **values)
@@ -78,7 +75,7 @@ def _pick_open(
             firsts += [(*place, lane) for place in rows]
     for *_, lane in sorted(firsts):
         rows = _hold(database, queue, "pick_of_lane", values, log, lane=lane)
-        if rows:  # else somebody else has them locked
+        if rows:
             return rows
     return []
 
@@ -108,6 +105,5 @@ def _pick_fairly(
         if rows:
             return rows
         line.unline_if_through(tenant)
-        busy.append(tenant.name)  # else others are about to settle its groups, or a limit holds
-    late = line.join_late()
-    return _pick_fairly(database, queue, line, gate, name, values, log) if late else []
+        busy.append(tenant.name)  # a limit holds what it has
+    return []

@@ -1,4 +1,7 @@
-"""Take: the best groups that nobody holds, in a short transaction of its own."""
+"""Take: the best groups that nobody holds, in a short transaction of its own.
+
+On PostgreSQL a function of the schema does it (`take_call.py`).
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from fairlead.store.queues.limiting import Gate
 from fairlead.store.queues.maintenance import maintained
 from fairlead.store.queues.picking import pick
 from fairlead.store.queues.received import Received, Stored, received
-from fairlead.store.queues.settings import BEFORE_ALL, Queue, read_queue
+from fairlead.store.queues.settings import BEFORE_ALL, Queue, known_queue, read_queue
 from fairlead.store.queues.settling import end_or_keep, expire, stale
+from fairlead.store.queues.take_call import call_take, given_in
 from fairlead.store.queues.taken_group import PAGE, Claim, TakenGroup
-from fairlead.store.queues.taking_alone import given_in, take_alone
 from fairlead.store.queues.tenants import Line
-from fairlead.store.queues.unreadable import bury_unreadable
+from fairlead.store.queues.unreadable import are_readable, bury_unreadable
 
 MAX_ROUNDS: Final = 100
 """So often it is taken again in one transaction, where all that was taken could not be read."""
@@ -30,9 +33,14 @@ transaction, about: others write meanwhile, on SQLite after it."""
 
 
 def take_from(database: Database, queue: str, claim: Claim, clock: int | None) -> list[TakenGroup]:
-    """The best groups of the queue of this name, as `take` gives them; none if there is none."""
-    row = read_queue(database, queue, clock)
-    return [] if row is None else take(database, row, claim, clock)
+    """The best groups of a queue, best first, locked until they are settled.
+
+    At most `claim.most`; none where there is no such queue. Raises StoreError.
+    """
+    while True:
+        groups, more = _take(database, queue, claim, None, clock)
+        if not more:
+            return groups
 
 
 def take_portion(
@@ -42,51 +50,36 @@ def take_portion(
 
     Returns what was taken, and whether to go on: nothing was taken yet, and there may be something.
     """
-    row = read_queue(database, queue, clock)
-    if row is None:
-        return [], False
-    return _take(database, row, claim, PORTION, clock)
-
-
-def take(
-    database: Database, queue: Queue, claim: Claim, clock: int | None = None
-) -> list[TakenGroup]:
-    """The best groups, at most `claim.most`, best first; locked until they are settled.
-
-    Raises StoreError.
-    """
-    return _take(database, queue, claim, None, clock)[0]
+    return _take(database, queue, claim, PORTION, clock)
 
 
 def _take(
-    database: Database, queue: Queue, claim: Claim, portion: int | None, clock: int | None
+    database: Database, queue: str, claim: Claim, portion: int | None, clock: int | None
 ) -> tuple[list[TakenGroup], bool]:
-    queue.check_isolation()
-    one_by_one = database.remote and (queue.fair or queue.limits)
     for _ in range(MAX_ROUNDS):
-        if one_by_one:
-            groups, more = take_alone(database, queue.name, claim, clock)
-            while more and portion is None:
-                groups, more = take_alone(database, queue.name, claim, clock)
+        if database.remote:
+            groups, more = call_take(database, queue, claim, clock)
         else:
-            groups, more = _take_once(database, queue, claim, portion)
-        readable = bury_unreadable(database, queue, groups, claim.actor)
-        if readable or not groups:
-            return readable, more
+            groups, more = _take_once(database, queue, claim, portion, clock)
+        if are_readable(groups):
+            return groups, more
+        row = known_queue(database, queue, clock)
+        if readable := bury_unreadable(database, row, groups, claim.actor):
+            return readable, False
         if portion is not None:
             return [], True
     return [], False
 
 
 def _take_once(
-    database: Database, queue: Queue, claim: Claim, portion: int | None
+    database: Database, name: str, claim: Claim, portion: int | None, clock: int | None
 ) -> tuple[list[TakenGroup], bool]:
-    if not queue.columns.enabled:
+    queue = read_queue(database, name, clock)
+    if queue is None or not queue.columns.enabled:
         return [], False
     log = Log(database, queue.name, queue.moment, claim.actor)
     queue, line = maintained(database, queue, log)
-    if not database.has_sequences:
-        log.flush()  # tokens are numbers of the events of taking, which come after these
+    log.flush()  # tokens are numbers of the events of taking, which come after these
     gate = Gate(database, queue.id, queue.limits, queue.now) if queue.limits else None
     groups: list[TakenGroup] = []
     put_away, more = 0, False
@@ -348,11 +341,8 @@ def _read(database: Database, picked: Sequence[TakenGroup]) -> list[Stored]:
     lone = [group.id for group in picked if not group.group] if len(picked) > 1 else []
     named = [group.id for group in picked if group.group or len(picked) == 1]
     rows = list(database.run("lone_messages", ids=lone)) if lone else []
-    if database.remote and len(named) > 1:
-        rows += database.run("messages_of", ids=named, most=picked[0].page)
-    else:
-        for id_ in named:
-            rows += database.run("more_of", id=id_, after=BEFORE_ALL, most=picked[0].page)
+    for id_ in named:
+        rows += database.run("more_of", id=id_, after=BEFORE_ALL, most=picked[0].page)
     return [Stored(*row) for row in rows]
 
 

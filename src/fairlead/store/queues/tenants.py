@@ -179,15 +179,6 @@ class Line:
             tenant.tag += before.get(tenant.name, 0)
         queue.fair = FAIR
 
-    def join_late(self) -> bool:
-        """Line up groups whose senders began before there were tenants; whether there are any."""
-        if not self._database.concurrent_writers:
-            return False
-        rows = self._database.run("mark_late", queue=self._queue.id)
-        for name, number in sorted(rows, key=lambda row: row[1]):
-            self.join(name, number)
-        return bool(rows)
-
     def _get(self, name: str) -> Tenant:
         tenant = self._tenants.get(name)
         if tenant is None:

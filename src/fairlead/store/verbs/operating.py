@@ -34,13 +34,12 @@ from fairlead.store.database.port import Database
 from fairlead.store.database.postgresql import is_denied
 from fairlead.store.database.retrying import again
 from fairlead.store.journal.events import Event, Which, events, latest, these
-from fairlead.store.journal.log import Log
 from fairlead.store.journal.retention import journal_keep, set_journal_keep
 from fairlead.store.message import Message, message_of
 from fairlead.store.queues.explain_order import OrderExplanation, explain_order
 from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.limiting import Gate, LimitState
-from fairlead.store.queues.maintenance import is_maintenance_due, maintained
+from fairlead.store.queues.maintenance import bring_up_to_date, is_maintenance_due
 from fairlead.store.queues.settings import BECOMES_FAIR, known_queue
 from fairlead.store.verbs.conversations import ConversationVerbs
 from fairlead.store.verbs.purging import StorePurging
@@ -181,9 +180,9 @@ class StoreOperations(StorePurging):
         why, whose = name("reason", reason or None) or "", tenant_name(tenant)
         with self._writing() as database:
             wanted, now, actor = queue_name(queue), self._clock(), self._context.actor
-            row = known_queue(database, wanted, now, locked=bool(whose))
+            row = known_queue(database, wanted, now)
             if whose:
-                return switch_tenant(database, row, whose, actor, why, on=on)
+                return switch_tenant(database, row, whose, actor, why, on=on, clock=now)
             return switch(database, row, actor, why, on=on)
 
     def held(self, queue: str | None = None, most: int = 100) -> list[HeldGroup]:
@@ -421,11 +420,4 @@ class StoreOperations(StorePurging):
             if row.fair != BECOMES_FAIR and not is_maintenance_due(database, row):
                 return
         with self._writing() as database:
-            row = known_queue(database, queue, self._clock())
-            if row.fair or row.limits:
-                row = known_queue(database, queue, self._clock(), locked=True)
-            log = Log(database, row.name, row.moment, self._context.actor)
-            _, line = maintained(database, row, log)
-            if line is not None:
-                line.write()
-            log.flush()
+            bring_up_to_date(database, queue, self._context.actor, self._clock())

@@ -64,70 +64,19 @@ SELECT EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = %(queue)s AN
        coalesce((SELECT min(due) FROM fairlead.delayed WHERE queue = %(queue)s) <= %(now)s, false),
        coalesce((SELECT min(deadline) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2) <= %(now)s, false);
 
--- pending_updates: what is to be counted for tenants
-SELECT * FROM fairlead._run_pending_updates(%(queue)s, %(most)s);
-
--- raised_groups: the groups that were raised, but for those that are held; and whether they live. How
--- often each was raised is of no matter: the index leads from one group to the next.
-WITH RECURSIVE raised (id) AS (
-  SELECT min(group_id) FROM fairlead.pending_updates WHERE queue = %(queue)s AND kind = 'raised'
-  UNION ALL
-  SELECT (SELECT min(n.group_id) FROM fairlead.pending_updates n
-    WHERE n.queue = %(queue)s AND n.kind = 'raised' AND n.group_id > raised.id)
-  FROM raised WHERE raised.id IS NOT NULL)
-SELECT raised.id, g.id IS NOT NULL FROM raised LEFT JOIN fairlead.groups g ON g.id = raised.id
-WHERE raised.id IS NOT NULL AND (g.id IS NULL OR g.state <> 2) LIMIT %(most)s;
-
 -- raises_of: the raises of groups, by who has them locked
 SELECT * FROM fairlead._run_raises_of(%(ids)s::bigint[]);
-
--- drop_raises_of: groups that have ended cannot be raised
-SELECT fairlead._run_drop_raises_of(%(ids)s::bigint[]);
 
 -- drop_pending_updates: they are done
 SELECT fairlead._run_drop_pending_updates(%(ids)s::bigint[]);
 
--- place: give a group its place
-SELECT fairlead._run_place(
-  %(priority)s::bigint[], %(entered)s::bigint[], %(number)s::bigint[], %(k1)s::bigint[], %(k2)s::bigint[],
-  %(head)s::bigint[], %(arrived)s::bigint[], %(id)s::bigint[]);
-
--- wake_groups: groups whose time has come are ready
-SELECT * FROM fairlead._run_wake_groups(%(queue)s, %(now)s, %(most)s);
-
--- postpone: groups to which somebody is still sending are looked at again, the later the longer it takes
-SELECT * FROM fairlead._run_postpone(%(now)s, %(queue)s, %(most)s);
-
--- due_messages: take out messages that arrive now
-SELECT * FROM fairlead._run_due_messages(%(queue)s, %(now)s, %(most)s);
-
 -- lapsed: groups whose lease is over, and whether that is the server's fault
 SELECT * FROM fairlead._run_lapsed(%(queue)s, %(now)s, %(most)s);
-
--- pick: take the best groups that nobody holds
-SELECT * FROM fairlead._run_pick(%(turn)s, %(holder)s, %(taken)s, %(deadline)s, %(queue)s, %(most)s);
-
--- pick_named: take a group by its name
-SELECT * FROM fairlead._run_pick_named(
-  %(turn)s, %(holder)s, %(taken)s, %(deadline)s, %(queue)s, %(name)s);
-
--- pick_of_tenant: take the best group of a tenant
-SELECT * FROM fairlead._run_pick_of_tenant(
-  %(turn)s, %(holder)s, %(taken)s, %(deadline)s, %(queue)s, %(tenant)s);
-
--- tenant_of: whose a ready group is
-SELECT tenant FROM fairlead.groups WHERE queue = %(queue)s AND name = %(name)s AND state = 1;
 
 -- lone_messages: the messages that are groups of their own
 SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
 FROM fairlead.messages
 WHERE group_id = ANY (%(ids)s::bigint[]) ORDER BY id;
-
--- messages_of: the messages of some groups, so many of each
-SELECT m.group_id, m.id, m.key, m.arrived, m.expires, m.cost, m.type, m.conversation, m.format, m.body
-FROM unnest(%(ids)s::bigint[]) AS g (value) CROSS JOIN LATERAL (
-  SELECT * FROM fairlead.messages WHERE group_id = g.value ORDER BY id LIMIT %(most)s) m
-ORDER BY m.id;
 
 -- more_of: the messages of a group after one
 SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
@@ -184,11 +133,6 @@ SELECT fairlead._run_drop_messages(%(ids)s::bigint[]);
 -- bury: messages become dead letters
 SELECT fairlead._run_bury(%(died)s, %(reason)s, %(attempt)s, %(priority)s, %(ids)s::bigint[]);
 
--- bury_delayed: a message that could not arrive becomes a dead letter
-SELECT fairlead._run_bury_delayed(
-  %(id)s, %(queue)s, %(died)s, %(reason)s, %(group)s, %(tenant)s, %(priority)s, %(key)s, %(cost)s,
-  %(type)s, %(conversation)s, %(format)s, %(body)s);
-
 -- put_back: a group is not held any more
 SELECT fairlead._run_put_back(
   %(state)s::bigint[], %(not_before)s::bigint[], %(priority)s::bigint[], %(entered)s::bigint[],
@@ -207,62 +151,6 @@ SELECT * FROM fairlead._run_end_lone(%(id)s::bigint[], %(token)s::bigint[]);
 -- drop_lone: the messages themselves
 SELECT fairlead._run_drop_lone(%(id)s::bigint[]);
 
--- tenants: what some tenants were charged
-SELECT name, tag, turn, in_service, backlogged FROM fairlead.tenants
-WHERE queue = %(queue)s AND name = ANY (%(names)s::text[]);
-
--- next_tenant: who is next
-SELECT name, tag, turn, in_service, backlogged FROM fairlead.tenants
-WHERE queue = %(queue)s AND backlogged = 1 AND name <> ALL (%(besides)s::text[])
-ORDER BY tag, turn LIMIT 1;
-
--- set_tenant: what a tenant is charged
-SELECT fairlead._run_set_tenant(
-  %(queue)s, %(name)s::text[], %(tag)s::text[], %(turn)s::bigint[], %(in_service)s::bigint[],
-  %(backlogged)s::bigint[]);
-
--- drop_tenant: it has nothing that a new one would not have
-SELECT fairlead._run_drop_tenant(%(queue)s, %(name)s);
-
--- drop_tenants: nothing waits and nobody works, so nobody was charged anything
-SELECT fairlead._run_drop_tenants(%(queue)s);
-
--- set_line: how many tenants can be served, how many groups are held, and the virtual time
-SELECT fairlead._run_set_line(%(virtual_time)s, %(backlogged)s, %(in_service)s, %(queue)s);
-
--- ready_of_tenant: whether a tenant has a group that can be taken
-SELECT 1 FROM fairlead.groups WHERE queue = %(queue)s AND tenant = %(tenant)s AND state = 1 AND fair = 1
-ORDER BY k1, k2 LIMIT 1;
-
--- mark_fair: all groups of a queue are ordered by tenant
-SELECT fairlead._run_mark_fair(%(queue)s);
-
--- mark_late: groups that can be taken, of senders that did not know yet of tenants
-SELECT * FROM fairlead._run_mark_late(%(queue)s);
-
--- ready_tenants: whose the ready groups are, by when their first came
-SELECT tenant, min(k2) FROM fairlead.groups WHERE queue = %(queue)s AND state = 1
-GROUP BY tenant ORDER BY 2;
-
--- held_of_tenants: how many groups of each tenant are held
-SELECT tenant, count(*) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2 GROUP BY tenant;
-
--- charges: the last events of a queue that charged its tenants
-SELECT kind, tenant, coalesce(cost, 0) FROM (
-  SELECT id, kind, tenant, cost FROM fairlead.journal
-  WHERE queue = %(queue_name)s AND kind IN ('taken', 'released')
-    AND id > (SELECT max(id) FROM fairlead.journal) - 100000
-  ORDER BY id DESC LIMIT %(most)s) latest ORDER BY id;
-
--- lock_ready: those of some groups that can be given another place now
-SELECT * FROM fairlead._run_lock_ready(%(ids)s::bigint[]);
-
--- entries_of: to what groups were raised
-SELECT id, priority, entered, number FROM fairlead.groups WHERE id = ANY (%(ids)s::bigint[]);
-
--- drop_tenant_updates: the tenants are counted anew, whatever was to be counted
-SELECT fairlead._run_drop_tenant_updates(%(queue)s);
-
 -- send_one: send a message, in one statement
 SELECT fairlead._send(%(queue)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s, %(type)s,
   %(tenant)s, %(cost)s, %(due)s, %(expires)s, %(actor)s);
@@ -279,9 +167,15 @@ SELECT * FROM fairlead._try_send_many(%(queue)s, %(group)s::text[], %(priority)s
 -- try_prioritise: raise a group, in one statement; what was refused comes as a row
 SELECT * FROM fairlead._try_prioritise(%(queue)s, %(group)s, %(priority)s::integer, %(actor)s);
 
--- take_alone: take groups one after another, in one statement
+-- take: take groups, the best first, each with its first messages
 SELECT * FROM fairlead._take(%(queue)s, %(group)s, %(lease)s, %(holder)s, %(most)s, %(actor)s,
   %(conversation)s, %(groups)s);
+
+-- bring_up_to_date: do what is due in a queue, as a take does first
+SELECT fairlead._bring_up_to_date(%(queue)s, %(actor)s);
+
+-- switch_tenant: switch a tenant of a queue off or on; whether that is a change
+SELECT fairlead._switch_tenant(%(queue)s, %(tenant)s, %(on)s, %(reason)s, %(actor)s);
 
 -- more_said: what was not given yet of a group that is held, if it was said in conversations. A row without
 -- a message says that it is held; no row, that it is not
@@ -297,9 +191,6 @@ SELECT * FROM fairlead._try_settle(%(token)s, %(outcome)s, %(given)s::bigint[], 
 
 -- switch: switch a queue on or off
 SELECT * FROM fairlead._run_switch(%(enabled)s, %(queue)s);
-
--- set_off_tenants: which tenants of a queue are switched off
-SELECT fairlead._run_set_off_tenants(%(off_tenants)s, %(queue)s);
 
 -- events_of_groups: what happened to some groups, and which tenants were switched off and on
 SELECT id, time, kind, group_name, key, tenant, priority, token, actor, detail FROM fairlead.journal
@@ -321,3 +212,16 @@ SELECT actor FROM fairlead.events WHERE position = %(id)s AND kind = 'sent';
 
 -- as_sent: messages as they were sent
 SELECT id, expires, cost, type, format, body FROM fairlead.messages WHERE id = ANY (%(ids)s::bigint[]);
+
+-- place: give a group its place
+SELECT fairlead._run_place(
+  %(priority)s::bigint[], %(entered)s::bigint[], %(number)s::bigint[], %(k1)s::bigint[], %(k2)s::bigint[],
+  %(head)s::bigint[], %(arrived)s::bigint[], %(id)s::bigint[]);
+
+-- next_tenant: who is next
+SELECT name, tag, turn, in_service, backlogged FROM fairlead.tenants
+WHERE queue = %(queue)s AND backlogged = 1 AND name <> ALL (%(besides)s::text[])
+ORDER BY tag, turn LIMIT 1;
+
+-- drop_tenants: nothing waits and nobody works, so nobody was charged anything
+SELECT fairlead._run_drop_tenants(%(queue)s);

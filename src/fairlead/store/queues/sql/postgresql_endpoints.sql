@@ -21,13 +21,6 @@ FROM fairlead.endpoints WHERE dialog = %(dialog)s AND side = %(side)s;
 -- drop_ended: nothing is left of dialogs of which both ends have ended
 SELECT fairlead._run_drop_ended(%(dialogs)s::bigint[]);
 
--- of_conversation: the messages of a conversation
-SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
-FROM fairlead.messages WHERE conversation = %(conversation)s AND NOT id = ANY (%(given)s::bigint[]) ORDER BY id LIMIT %(most)s;
-
--- any_of_conversation: whether there is one
-SELECT 1 FROM fairlead.messages WHERE conversation = %(conversation)s LIMIT 1;
-
 -- ends_of: both ends of a dialog, without their ids
 SELECT id, '', dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
   lifetime, bound

@@ -1,11 +1,11 @@
--- What plain SQL calls, from psql and from any language; the store itself calls it for single
--- messages, because one statement is one way to the server and back. It decides as order/key.py and
--- the modules sending, taking and settling do, and is held to the same tests.
+-- What plain SQL calls, from psql and from any language, and the store itself, because one statement is
+-- one way to the server and back. It decides as order/key.py does, and as on SQLite the modules sending,
+-- taking and settling do, and is held to the same tests.
 --
 -- Names that begin with an underscore are the store's own. Times are microseconds since 1970.
 -- SQLSTATE FL001: what was asked is not allowed; FL002: the queue is full; FL003: the work is
--- somebody else's by now; FL004: only the library takes from the queue; FL007: the transaction's
--- isolation level is not for this. Functions that somebody may call run as the schema's owner.
+-- somebody else's by now; FL007: the transaction's isolation level is not for this.
+-- Functions that somebody may call run as the schema's owner.
 
 CREATE OR REPLACE FUNCTION fairlead._refuse(line text, state text DEFAULT 'FL001') RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

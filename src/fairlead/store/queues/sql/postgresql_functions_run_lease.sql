@@ -72,26 +72,12 @@ BEGIN
   DELETE FROM fairlead.listeners WHERE holder = ANY (p_ids);
 END $$;
 
--- What a tenant is charged.
-CREATE OR REPLACE FUNCTION fairlead._run_set_tenant(
-  p_queue bigint, p_name text[], p_tag text[], p_turn bigint[], p_in_service bigint[],
-  p_backlogged bigint[])
+-- The lane of a group.
+CREATE OR REPLACE FUNCTION fairlead._run_set_lane(p_lane text[], p_id bigint[])
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  INSERT INTO fairlead.tenants (queue, name, tag, turn, in_service, backlogged)
-  SELECT p_queue, r.name, r.tag, r.turn, r.in_service, r.backlogged
-  FROM unnest(p_name, p_tag, p_turn, p_in_service,
-    p_backlogged)
-    AS r (name, tag, turn, in_service, backlogged)
-  ON CONFLICT (queue, name) DO UPDATE SET tag = excluded.tag, turn = excluded.turn,
-    in_service = excluded.in_service, backlogged = excluded.backlogged;
-END $$;
-
--- A tenant has nothing that a new one would not have.
-CREATE OR REPLACE FUNCTION fairlead._run_drop_tenant(p_queue bigint, p_name text)
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  DELETE FROM fairlead.tenants WHERE queue = p_queue AND name = p_name;
+  UPDATE fairlead.groups g SET lane = r.lane
+  FROM unnest(p_lane, p_id) AS r (lane, id) WHERE g.id = r.id;
 END $$;
 
 -- Nothing waits and nobody works, so nobody was charged anything.
@@ -99,63 +85,4 @@ CREATE OR REPLACE FUNCTION fairlead._run_drop_tenants(p_queue bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   DELETE FROM fairlead.tenants WHERE queue = p_queue;
-END $$;
-
--- How many tenants can be served, how many groups are held, and the virtual time.
-CREATE OR REPLACE FUNCTION fairlead._run_set_line(
-  p_virtual_time text, p_backlogged bigint, p_in_service bigint, p_queue bigint)
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  UPDATE fairlead.queues
-    SET virtual_time = p_virtual_time, backlogged = p_backlogged, in_service = p_in_service, fair = 2
-  WHERE id = p_queue;
-END $$;
-
--- All groups of a queue are ordered by tenant.
-CREATE OR REPLACE FUNCTION fairlead._run_mark_fair(p_queue bigint)
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  UPDATE fairlead.groups SET fair = 1 WHERE queue = p_queue AND fair = 0;
-END $$;
-
--- Groups that can be taken, of senders that did not know yet of tenants.
-CREATE OR REPLACE FUNCTION fairlead._run_mark_late(p_queue bigint)
-RETURNS TABLE (o_tenant text, o_k2 bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN QUERY
-    UPDATE fairlead.groups SET fair = 1 WHERE queue = p_queue AND state = 1 AND fair = 0
-    RETURNING tenant, k2;
-END $$;
-
--- The tenants are counted anew, whatever was to be counted.
-CREATE OR REPLACE FUNCTION fairlead._run_drop_tenant_updates(p_queue bigint)
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  DELETE FROM fairlead.pending_updates WHERE queue = p_queue AND kind <> 'raised';
-END $$;
-
--- How far one is.
-CREATE OR REPLACE FUNCTION fairlead._run_set_limit_state(
-  p_queue bigint, p_key text[], p_name text[], p_until bigint[])
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  INSERT INTO fairlead.limit_states (queue, key, name, until)
-  SELECT p_queue, * FROM unnest(p_key, p_name, p_until)
-  ON CONFLICT (queue, key, name) DO UPDATE SET until = excluded.until;
-END $$;
-
--- What is over of limits is like what never was.
-CREATE OR REPLACE FUNCTION fairlead._run_drop_limit_states(p_queue bigint, p_now bigint)
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  DELETE FROM fairlead.limit_states WHERE queue = p_queue AND until <= p_now;
-END $$;
-
--- The lane of a group.
-CREATE OR REPLACE FUNCTION fairlead._run_set_lane(p_lane text[], p_id bigint[])
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  UPDATE fairlead.groups g SET lane = r.lane
-  FROM unnest(p_lane, p_id) AS r (lane, id) WHERE g.id = r.id;
 END $$;

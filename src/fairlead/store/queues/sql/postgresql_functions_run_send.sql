@@ -102,17 +102,3 @@ BEGIN
     p_placed)
     AS r (kind, number, group_id, tenant, priority, at, cost, turn, placed);
 END $$;
-
--- A message that could not arrive becomes a dead letter.
-CREATE OR REPLACE FUNCTION fairlead._run_bury_delayed(
-  p_id bigint, p_queue bigint, p_died bigint, p_reason text, p_group text, p_tenant text,
-  p_priority bigint, p_key text, p_cost bigint, p_type text, p_conversation bigint, p_format bigint,
-  p_body bytea)
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  INSERT INTO fairlead.dead (id, queue, died, reason, attempt, group_name, tenant, priority, key, cost,
-    type, conversation, format, body)
-  VALUES (p_id, p_queue, p_died, p_reason, 0, p_group, p_tenant, p_priority, p_key, p_cost, p_type,
-    p_conversation, p_format, p_body);
-  PERFORM fairlead._complete_delayed(p_queue, p_key, p_reason, p_died);
-END $$;

@@ -100,14 +100,6 @@ BEGIN
     RETURNING id;
 END $$;
 
--- Which tenants of a queue are switched off: a JSON list of names.
-CREATE OR REPLACE FUNCTION fairlead._run_set_off_tenants(p_off_tenants text, p_queue bigint)
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  UPDATE fairlead.queues SET off_tenants = (SELECT jsonb_agg(x.name ORDER BY x.name COLLATE "C")::text
-    FROM jsonb_array_elements_text(p_off_tenants::jsonb) AS x (name) WHERE x.name IS NOT NULL) WHERE id = p_queue;
-END $$;
-
 -- Messages that were published are about to be done.
 CREATE OR REPLACE FUNCTION fairlead._run_complete(p_ids bigint[], p_now bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

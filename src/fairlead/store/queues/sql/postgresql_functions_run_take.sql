@@ -34,17 +34,6 @@ BEGIN
     FOR NO KEY UPDATE;
 END $$;
 
--- What is to be counted for tenants.
-CREATE OR REPLACE FUNCTION fairlead._run_pending_updates(p_queue bigint, p_most bigint)
-RETURNS TABLE (
-  o_id bigint, o_kind text, o_number bigint, o_tenant text, o_cost bigint, o_turn bigint, o_placed bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN QUERY
-    SELECT id, kind, number, tenant, cost, turn, placed FROM fairlead.pending_updates
-    WHERE queue = p_queue AND kind <> 'raised' ORDER BY id LIMIT p_most FOR UPDATE SKIP LOCKED;
-END $$;
-
 -- The raises of groups, by who has them locked.
 CREATE OR REPLACE FUNCTION fairlead._run_raises_of(p_ids bigint[])
 RETURNS TABLE (
@@ -56,71 +45,11 @@ BEGIN
     WHERE group_id = ANY (p_ids) AND kind = 'raised' ORDER BY id FOR UPDATE;
 END $$;
 
--- Groups that have ended cannot be raised.
-CREATE OR REPLACE FUNCTION fairlead._run_drop_raises_of(p_ids bigint[])
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  DELETE FROM fairlead.pending_updates WHERE id = ANY (ARRAY (SELECT id FROM fairlead.pending_updates
-    WHERE group_id = ANY (p_ids) AND kind = 'raised' FOR UPDATE SKIP LOCKED));
-END $$;
-
 -- Pending updates are done.
 CREATE OR REPLACE FUNCTION fairlead._run_drop_pending_updates(p_ids bigint[])
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   DELETE FROM fairlead.pending_updates WHERE id = ANY (p_ids);
-END $$;
-
--- Give groups their places; not those that a reader has.
-CREATE OR REPLACE FUNCTION fairlead._run_place(
-  p_priority bigint[], p_entered bigint[], p_number bigint[], p_k1 bigint[], p_k2 bigint[],
-  p_head bigint[], p_arrived bigint[], p_id bigint[])
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  UPDATE fairlead.groups g SET priority = r.priority, entered = r.entered, number = r.number, k1 = r.k1,
-    k2 = r.k2, head = r.head, arrived = r.arrived
-  FROM unnest(p_priority, p_entered, p_number, p_k1,
-    p_k2, p_head, p_arrived, p_id)
-    AS r (priority, entered, number, k1, k2, head, arrived, id)
-  WHERE g.id = r.id AND g.state <> 2;
-END $$;
-
--- Groups whose time has come are ready.
-CREATE OR REPLACE FUNCTION fairlead._run_wake_groups(p_queue bigint, p_now bigint, p_most bigint)
-RETURNS TABLE (o_id bigint, o_tenant text, o_head bigint, o_name text)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN QUERY
-    UPDATE fairlead.groups SET state = 1, not_before = NULL WHERE id = ANY (ARRAY (SELECT id
-      FROM fairlead.groups WHERE queue = p_queue AND state = 3 AND not_before <= p_now
-      ORDER BY not_before LIMIT p_most FOR UPDATE SKIP LOCKED))
-    RETURNING id, tenant, head, name;
-END $$;
-
--- Groups to which somebody is still sending are looked at again, the later the longer it takes.
-CREATE OR REPLACE FUNCTION fairlead._run_postpone(p_now bigint, p_queue bigint, p_most bigint)
-RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN QUERY
-    UPDATE fairlead.groups
-      SET not_before = p_now + least(greatest((p_now - coalesce(taken, 0)) / 4, 50000), 1000000)
-    WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = p_queue AND state = 3
-      AND not_before <= p_now
-      ORDER BY not_before LIMIT p_most FOR NO KEY UPDATE SKIP LOCKED)) AND head = 0
-    RETURNING id;
-END $$;
-
--- Take out messages that arrive now.
-CREATE OR REPLACE FUNCTION fairlead._run_due_messages(p_queue bigint, p_now bigint, p_most bigint)
-RETURNS TABLE (
-  o_id bigint, o_due bigint, o_group_name text, o_tenant text, o_priority bigint, o_key text,
-  o_expires bigint, o_cost bigint, o_type text, o_conversation bigint, o_format bigint, o_body bytea)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN QUERY
-    DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (SELECT id FROM fairlead.delayed
-      WHERE queue = p_queue AND due <= p_now ORDER BY due, id LIMIT p_most FOR UPDATE SKIP LOCKED))
-    RETURNING id, due, group_name, tenant, priority, key, expires, cost, type, conversation, format, body;
 END $$;
 
 -- Whether the server was started anew after some time, and before now: nobody could extend a lease.
@@ -139,110 +68,16 @@ BEGIN
     ORDER BY deadline LIMIT p_most FOR NO KEY UPDATE SKIP LOCKED;
 END $$;
 
--- Those of some groups that can be given another place now.
-CREATE OR REPLACE FUNCTION fairlead._run_lock_ready(p_ids bigint[])
-RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+-- Give groups their places; not those that a reader has.
+CREATE OR REPLACE FUNCTION fairlead._run_place(
+  p_priority bigint[], p_entered bigint[], p_number bigint[], p_k1 bigint[], p_k2 bigint[],
+  p_head bigint[], p_arrived bigint[], p_id bigint[])
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  RETURN QUERY
-    SELECT id FROM fairlead.groups WHERE id = ANY (p_ids) AND state <> 2
-    FOR NO KEY UPDATE SKIP LOCKED;
-END $$;
-
--- Take the best groups that nobody holds.
-CREATE OR REPLACE FUNCTION fairlead._run_pick(
-  p_turn bigint, p_holder bigint, p_taken bigint, p_deadline bigint, p_queue bigint, p_most bigint)
-RETURNS TABLE (
-  o_id bigint, o_name text, o_tenant text, o_was_priority bigint, o_releases bigint, o_token bigint,
-  o_k1 bigint, o_k2 bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM fairlead._check_deadline(p_deadline);
-  RETURN QUERY
-    UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
-      was_number = number, was_turn = p_turn, priority = -1, entered = 0, number = 0,
-        token = nextval('fairlead.numbers'),
-      holder = p_holder, taken = p_taken, deadline = p_deadline
-    WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = p_queue AND state = 1
-      ORDER BY k1, k2 LIMIT p_most FOR NO KEY UPDATE SKIP LOCKED))
-    RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
-END $$;
-
--- Take a group by its name.
-CREATE OR REPLACE FUNCTION fairlead._run_pick_named(
-  p_turn bigint, p_holder bigint, p_taken bigint, p_deadline bigint, p_queue bigint, p_name text)
-RETURNS TABLE (
-  o_id bigint, o_name text, o_tenant text, o_was_priority bigint, o_releases bigint, o_token bigint,
-  o_k1 bigint, o_k2 bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM fairlead._check_deadline(p_deadline);
-  RETURN QUERY
-    UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
-      was_number = number, was_turn = p_turn, priority = -1, entered = 0, number = 0,
-        token = nextval('fairlead.numbers'),
-      holder = p_holder, taken = p_taken, deadline = p_deadline
-    WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = p_queue AND name = p_name
-      AND state = 1 FOR NO KEY UPDATE SKIP LOCKED))
-    RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
-END $$;
-
--- Take the best group of a tenant.
-CREATE OR REPLACE FUNCTION fairlead._run_pick_of_tenant(
-  p_turn bigint, p_holder bigint, p_taken bigint, p_deadline bigint, p_queue bigint, p_tenant text)
-RETURNS TABLE (
-  o_id bigint, o_name text, o_tenant text, o_was_priority bigint, o_releases bigint, o_token bigint,
-  o_k1 bigint, o_k2 bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM fairlead._check_deadline(p_deadline);
-  RETURN QUERY
-    UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
-      was_number = number, was_turn = p_turn, priority = -1, entered = 0, number = 0,
-        token = nextval('fairlead.numbers'),
-      holder = p_holder, taken = p_taken, deadline = p_deadline
-    WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = p_queue AND tenant = p_tenant
-      AND state = 1
-      AND fair = 1 ORDER BY k1, k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED))
-    RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
-END $$;
-
--- Take the best group of a lane.
-CREATE OR REPLACE FUNCTION fairlead._run_pick_of_lane(
-  p_turn bigint, p_holder bigint, p_taken bigint, p_deadline bigint, p_queue bigint, p_lane text)
-RETURNS TABLE (
-  o_id bigint, o_name text, o_tenant text, o_was_priority bigint, o_releases bigint, o_token bigint,
-  o_k1 bigint, o_k2 bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM fairlead._check_deadline(p_deadline);
-  RETURN QUERY
-    UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
-      was_number = number, was_turn = p_turn, priority = -1, entered = 0, number = 0,
-        token = nextval('fairlead.numbers'),
-      holder = p_holder, taken = p_taken, deadline = p_deadline
-    WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = p_queue AND lane = p_lane
-      AND state = 1
-      ORDER BY k1, k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED))
-    RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
-END $$;
-
--- Take the best group of a tenant that is in none of some lanes.
-CREATE OR REPLACE FUNCTION fairlead._run_pick_of_tenant_besides(
-  p_turn bigint, p_holder bigint, p_taken bigint, p_deadline bigint, p_queue bigint, p_tenant text,
-  p_closed text[])
-RETURNS TABLE (
-  o_id bigint, o_name text, o_tenant text, o_was_priority bigint, o_releases bigint, o_token bigint,
-  o_k1 bigint, o_k2 bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM fairlead._check_deadline(p_deadline);
-  RETURN QUERY
-    UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
-      was_number = number, was_turn = p_turn, priority = -1, entered = 0, number = 0,
-        token = nextval('fairlead.numbers'),
-      holder = p_holder, taken = p_taken, deadline = p_deadline
-    WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = p_queue AND tenant = p_tenant
-      AND state = 1
-      AND fair = 1 AND lane <> ALL (p_closed) ORDER BY k1, k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED))
-    RETURNING id, name, tenant, was_priority, releases, token, k1, k2;
+  UPDATE fairlead.groups g SET priority = r.priority, entered = r.entered, number = r.number, k1 = r.k1,
+    k2 = r.k2, head = r.head, arrived = r.arrived
+  FROM unnest(p_priority, p_entered, p_number, p_k1,
+    p_k2, p_head, p_arrived, p_id)
+    AS r (priority, entered, number, k1, k2, head, arrived, id)
+  WHERE g.id = r.id AND g.state <> 2;
 END $$;

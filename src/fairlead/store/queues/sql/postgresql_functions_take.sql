@@ -118,6 +118,87 @@ BEGIN
   END IF;
 END $$;
 
+-- The same, and the queue as it is then. What has arrived may be of tenants: they line up.
+CREATE OR REPLACE FUNCTION fairlead._maintained(q fairlead.queues, p_actor text) RETURNS fairlead.queues
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM fairlead._maintain(q, p_actor);
+  SELECT * INTO q FROM fairlead.queues WHERE id = q.id;
+  IF q.fair = 1 THEN
+    SELECT * INTO q FROM fairlead.queues WHERE id = q.id FOR NO KEY UPDATE;
+    q := fairlead._begin_line(q);
+  END IF;
+  RETURN q;
+END $$;
+
+-- A queue; with its row locked where tenants share it, or it has limits: then one takes at a time.
+CREATE OR REPLACE FUNCTION fairlead._queue_to_take(p_queue text) RETURNS fairlead.queues
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  q fairlead.queues;
+BEGIN
+  SELECT * INTO q FROM fairlead.queues WHERE name = p_queue;
+  IF q.fair > 0 OR q.limits IS NOT NULL THEN
+    SELECT * INTO q FROM fairlead.queues WHERE id = q.id FOR NO KEY UPDATE;
+  END IF;
+  RETURN q;
+END $$;
+
+-- Bring a queue up to date, so that who looks at it sees it as a reader would.
+CREATE OR REPLACE FUNCTION fairlead._bring_up_to_date(p_queue text, p_actor text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  q fairlead.queues := fairlead._queue_to_take(p_queue);
+BEGIN
+  IF q.id IS NOT NULL THEN
+    q := fairlead._maintained(q, p_actor);
+    IF q.fair > 0 THEN
+      PERFORM fairlead._write_line(q);
+    END IF;
+  END IF;
+END $$;
+
+-- Switch a tenant of a queue off or on; whether that is a change. What is due is done before, so that the
+-- tenant leaves the others, and joins them, as they are.
+CREATE OR REPLACE FUNCTION fairlead._switch_tenant(
+  p_queue text, p_tenant text, p_on boolean, p_reason text, p_actor text) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  q fairlead.queues := fairlead._queue_to_take(p_queue);
+  v_number bigint;
+BEGIN
+  SELECT * INTO q FROM fairlead.queues WHERE id = q.id FOR NO KEY UPDATE;
+  IF q.id IS NULL OR p_on IS NULL OR p_tenant IS NULL
+      OR p_on <> coalesce(q.off_tenants::jsonb ? p_tenant, false) THEN
+    RETURN false;
+  END IF;
+  q := fairlead._maintained(q, p_actor);
+  v_number := nextval('fairlead.numbers');
+  INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, actor, detail)
+    VALUES (v_number, fairlead._moment(fairlead._now()),
+      CASE WHEN p_on THEN 'switched-on' ELSE 'switched-off' END, q.name, '', '', p_tenant, p_actor,
+      nullif(p_reason, ''));
+  q.off_tenants := CASE WHEN p_on THEN q.off_tenants::jsonb - p_tenant
+    ELSE coalesce(q.off_tenants::jsonb, '[]') || to_jsonb(p_tenant) END;
+  q.off_tenants := nullif(q.off_tenants, '[]');
+  UPDATE fairlead.queues SET off_tenants = q.off_tenants WHERE id = q.id;
+  IF q.fair > 0 THEN
+    IF NOT p_on THEN
+      UPDATE fairlead.tenants SET backlogged = 0
+        WHERE queue = q.id AND name = p_tenant AND backlogged = 1;
+      IF FOUND THEN
+        q.backlogged := q.backlogged - 1;
+      END IF;
+    ELSIF EXISTS (SELECT 1 FROM fairlead.groups g
+        WHERE g.queue = q.id AND g.tenant = p_tenant AND g.state = 1 AND g.fair = 1) THEN
+      q := fairlead._join_line(q, p_tenant, v_number);
+    END IF;
+    PERFORM fairlead._write_line(q);
+  END IF;
+  PERFORM fairlead._wake(q.id);
+  RETURN true;
+END $$;
+
 -- Take one group of a queue that tenants share, or that has limits, unless there is none, or others have it
 -- locked. `p_group`: only this one. `p_held`, `p_used`: how its limits stand.
 CREATE OR REPLACE FUNCTION fairlead._pick_shared(
@@ -227,6 +308,82 @@ BEGIN
   RETURN g;
 END $$;
 
+-- Take the best groups of a queue without tenants and limits, all at once, as `_take` gives them.
+CREATE OR REPLACE FUNCTION fairlead._take_at_once(
+  q fairlead.queues, p_lease bigint, p_holder bigint, p_most bigint, p_actor text, p_groups bigint)
+RETURNS TABLE (
+  o_group_id bigint, o_group text, o_tenant text, o_priority bigint, o_releases bigint,
+  o_token bigint, o_taken bigint, o_deadline bigint, o_k1 bigint, o_k2 bigint, o_of_all bigint,
+  o_number bigint, o_key text, o_arrived bigint, o_expires bigint, o_cost bigint, o_type text,
+  o_format bigint, o_body bytea, o_end text)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  g fairlead.groups;
+  now bigint := fairlead._now();
+  moment bigint := fairlead._moment(now);
+  picked fairlead.groups[];
+  full_ids bigint[];
+  n record;
+  wanted bigint;
+  taken bigint := 0;
+  put_away bigint := 0;
+BEGIN
+  WHILE taken < p_groups AND put_away < 300 LOOP
+    wanted := least(p_groups - taken, 300);
+    WITH held AS (UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
+        was_number = number, was_turn = 0, priority = -1, entered = 0, number = 0,
+        token = nextval('fairlead.numbers'), holder = p_holder, taken = moment, deadline = now + p_lease
+      WHERE id = ANY (ARRAY (SELECT id FROM fairlead.groups WHERE queue = q.id AND state = 1
+        ORDER BY k1, k2 LIMIT wanted FOR NO KEY UPDATE SKIP LOCKED))
+      RETURNING *)
+    SELECT array_agg(h ORDER BY h.k1, h.k2) INTO picked FROM held h;
+    EXIT WHEN picked IS NULL;
+    FOR n IN SELECT p AS held, array_agg(m.id) FILTER (WHERE m.expires <= now) AS gone
+        FROM unnest(picked) p CROSS JOIN LATERAL (
+          SELECT x.id, x.expires, x.conversation FROM fairlead.messages x WHERE x.group_id = p.id
+          ORDER BY x.id LIMIT p_most) m
+        WHERE m.expires <= now OR m.conversation IS NOT NULL GROUP BY p LOOP
+      g := n.held;
+      IF n.gone IS NOT NULL THEN
+        PERFORM fairlead._bury(q, g, n.gone, 'it has expired', 0, NULL, 'expired', p_actor);
+        put_away := put_away + cardinality(n.gone);
+      END IF;
+      PERFORM fairlead._drop_over(q, g, NULL, p_most, p_actor);
+    END LOOP;
+    SELECT array_agg(p.id) INTO full_ids FROM unnest(picked) p
+      WHERE EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = p.id AND coalesce(m.expires > now, true));
+    IF coalesce(cardinality(full_ids), 0) < cardinality(picked) THEN
+      FOR g IN SELECT * FROM unnest(picked) p WHERE p.id <> ALL (coalesce(full_ids, '{}')) LOOP
+        PERFORM fairlead._put_back(q, g.id, false, 0, NULL, false);
+        put_away := put_away + 1;
+      END LOOP;
+    END IF;
+    INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost, attempt,
+        token, actor, lease)
+      SELECT p.token, moment, 'taken', q.name, coalesce(p.name, ''),
+        CASE WHEN p.name IS NULL THEN m.key ELSE '' END, p.tenant, nullif(p.was_priority, -1), m.cost,
+        p.releases + 1, p.token, p_actor, p.deadline
+      FROM unnest(picked) p CROSS JOIN LATERAL (SELECT min(y.key) AS key, sum(y.cost) AS cost FROM (
+          SELECT x.key, x.cost FROM fairlead.messages x
+          WHERE x.group_id = p.id AND coalesce(x.expires > now, true) ORDER BY x.id LIMIT p_most) y) m
+      WHERE p.id = ANY (full_ids);
+    RETURN QUERY SELECT p.id, coalesce(p.name, ''), p.tenant, p.was_priority, p.releases, p.token, p.taken,
+        p.deadline, p.k1, p.k2, (sum(m.cost) OVER (PARTITION BY p.id))::bigint, m.id, m.key, m.arrived,
+        m.expires, m.cost, m.type, m.format, m.body, m.far
+      FROM unnest(picked) WITH ORDINALITY AS p CROSS JOIN LATERAL (
+        SELECT x.*, CASE WHEN e.id IS NOT NULL THEN fairlead._row_of(e) END AS far
+        FROM fairlead.messages x LEFT JOIN fairlead.endpoints e ON e.id = x.conversation
+        WHERE x.group_id = p.id AND coalesce(x.expires > now, true) ORDER BY x.id LIMIT p_most) m
+      ORDER BY p.ordinality, m.id;
+    taken := taken + coalesce(cardinality(full_ids), 0);
+    EXIT WHEN cardinality(picked) < wanted;
+  END LOOP;
+  IF taken = 0 AND put_away >= 300 THEN
+    o_token := NULL;
+    RETURN NEXT;
+  END IF;
+END $$;
+
 -- Take the best group that nobody holds, or the one that is named, and its first messages; or those of
 -- one conversation in it; or the best `p_groups` groups. `o_end`: the end to which a message comes, as
 -- `_row_of` gives it. A row of nothing: so much had expired that the rest is for another transaction;
@@ -265,12 +422,9 @@ BEGIN
   ELSIF coalesce(p_queue, '') = '' THEN
     PERFORM fairlead._refuse('queue: found no name, allowed: a name');
   END IF;
-  SELECT * INTO q FROM fairlead.queues WHERE name = p_queue;
-  IF NOT FOUND OR q.enabled = 0 THEN
+  q := fairlead._queue_to_take(p_queue);
+  IF q.id IS NULL OR q.enabled = 0 THEN
     RETURN;
-  END IF;
-  IF q.fair > 0 OR q.limits IS NOT NULL THEN  -- one at a time
-    SELECT * INTO q FROM fairlead.queues WHERE id = q.id FOR NO KEY UPDATE;
   END IF;
   now := fairlead._now();
   moment := fairlead._moment(now);
@@ -280,16 +434,15 @@ BEGIN
       OR (SELECT min(not_before) FROM fairlead.groups WHERE queue = q.id AND state = 3) <= now
       OR (SELECT min(due) FROM fairlead.delayed WHERE queue = q.id) <= now
       OR (SELECT min(deadline) FROM fairlead.groups WHERE queue = q.id AND state = 2) <= now THEN
-    PERFORM fairlead._maintain(q, p_actor);
-    SELECT * INTO q FROM fairlead.queues WHERE id = q.id;
-    IF q.fair = 1 THEN  -- what has just arrived is of tenants
-      SELECT * INTO q FROM fairlead.queues WHERE id = q.id FOR NO KEY UPDATE;
-      q := fairlead._begin_line(q);
-    END IF;
+    q := fairlead._maintained(q, p_actor);
   END IF;
   IF q.limits IS NOT NULL THEN
     held := fairlead._held_of_limits(q);
     used := fairlead._used_of_limits(q, now);
+  END IF;
+  IF p_groups > 1 AND q.enabled = 1 AND q.fair = 0 AND q.limits IS NULL THEN
+    RETURN QUERY SELECT * FROM fairlead._take_at_once(q, p_lease, p_holder, p_most, p_actor, p_groups);
+    RETURN;
   END IF;
   WHILE q.enabled = 1 AND taken < p_groups LOOP  -- a failure may have switched it off
     EXIT WHEN p_conversation IS NOT NULL AND NOT EXISTS (
@@ -404,7 +557,7 @@ BEGIN
   IF EXISTS (SELECT 1 FROM fairlead.declared d
       WHERE d.kind = 'service' AND d.definition::jsonb ->> 'queue' = p_queue) THEN
     PERFORM fairlead._refuse(format('queue %L: found the queue of a service, allowed: another one; '
-      'fairlead.receive gives what comes to a service', p_queue), 'FL004');
+      'fairlead.receive gives what comes to a service', p_queue));
   END IF;
   RETURN p_queue;
 END $$;

@@ -251,10 +251,6 @@ ORDER BY k1, k2 LIMIT 1;
 -- mark_fair: all groups of a queue are ordered by tenant
 UPDATE fairlead_groups SET fair = 1 WHERE queue = :queue AND fair = 0;
 
--- mark_late: groups that can be taken, of senders that did not know yet of tenants
-UPDATE fairlead_groups SET fair = 1 WHERE queue = :queue AND state = 1 AND fair = 0
-RETURNING tenant, k2;
-
 -- ready_tenants: whose the ready groups are, by when their first came
 SELECT tenant, min(k2) FROM fairlead_groups WHERE queue = :queue AND state = 1
 GROUP BY tenant ORDER BY 2;

@@ -1,7 +1,6 @@
-"""On PostgreSQL, groups are taken one after another in one statement, and one transaction.
+"""On PostgreSQL, a function of the schema takes groups, in one statement and one transaction.
 
-A function of the schema does it, which plain SQL calls, too: one group of any queue, and several of
-one that tenants share, or that has limits.
+Plain SQL calls it, too. On SQLite `taking.py` does the same, statement by statement.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from fairlead.store.queues.received import Received, Stored, received
 from fairlead.store.queues.taken_group import Claim, TakenGroup
 
 
-def take_alone(
+def call_take(
     database: Database, queue: str, claim: Claim, now: int | None
 ) -> tuple[list[TakenGroup], bool]:
-    """Take groups one after another, each with its first messages; as `take_portion`."""
+    """The best groups, each with its first messages, and whether to go on; as `take_portion`."""
     set_clock(database, now)
     rows = database.run(
-        "take_alone",
+        "take",
         queue=queue,
         group=claim.name,
         lease=claim.lease,
