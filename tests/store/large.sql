@@ -74,8 +74,10 @@ FROM n WHERE k <= {held};
 
 INSERT INTO fairlead.tenants
   (queue, name, tag, turn, in_service, backlogged)
-SELECT 2, 't' || k, '0', k, 0, 1
+SELECT 2, 't' || k, '1000000000000000000000000000000000000000', k, 0, 1
 FROM n;
+
+UPDATE fairlead.queues SET fair = 2, backlogged = {n} WHERE id = 2;
 
 INSERT INTO fairlead.lease_holders
   (host, pid, name, since)
@@ -141,6 +143,13 @@ INSERT INTO fairlead.groups
 SELECT 20 * {n} + k, 3, 'l' || k, '', 0, 1, 1, k, k, 1, NULL, NULL, NULL, NULL, NULL, CASE WHEN k % 2 = 0 THEN '0' ELSE '' END
 FROM n WHERE k <= {n} / 4;
 
+INSERT INTO fairlead.messages
+  (id, queue, group_id, key, arrived, cost, conversation, format, body)
+SELECT 20 * {n} + k, 3, 20 * {n} + k, 'l-' || k, 1, 1, NULL, 1, {body}
+FROM n WHERE k <= {n} / 4;
+
 INSERT INTO fairlead.limit_states (queue, key, name, until)
 SELECT 3, 'tenant *', 't' || k, {later} + k
 FROM n WHERE k <= {held};
+
+UPDATE fairlead.queues SET limits = '[["group", "l*", 1000000, 1000, 1000000], ["tenant", "*", 5, 1, 1]]' WHERE id = 3;

@@ -55,9 +55,7 @@ READS_ALL: Final = {
     **dict.fromkeys(("metrics", "by_tenant", "ready_count", "count_between", "later"), COUNTED),
     **dict.fromkeys(("events_of_groups", "said_in", "decision_in_place"), COUNTED),
     **dict.fromkeys(("open_of_services", "costs_of", "sizes_of"), COUNTED),
-    **dict.fromkeys(
-        ("mark_fair", "mark_late", "ready_tenants", "charges", "forgive", "count_length"), SET
-    ),
+    **dict.fromkeys(("mark_fair", "ready_tenants", "charges", "forgive", "count_length"), SET),
     **dict.fromkeys(("all_tenants", "drop_tenants", "unbind", "completions"), ALL_OF_ONE),
     **dict.fromkeys(
         ("lease_holders_of", "every_lease_holder", "held_groups", "held_with"), IN_HANDS
@@ -262,7 +260,9 @@ OWN: Final[dict[str, dict[str, Any]]] = {
     "publish_one": {**NAMED_CLUSTER, "key": "new"},
     "send_one": {**NAMED_QUEUE, "key": "new"},
     "try_send_one": {**NAMED_QUEUE, "key": "new"},
-    "take_one": {**NAMED_QUEUE, "group": None, "conversation": None},
+    "take": {**NAMED_QUEUE, "group": None, "conversation": None, "groups": 1},
+    "bring_up_to_date": NAMED_QUEUE,
+    "switch_tenant": {**NAMED_QUEUE, "on": False, "tenant": "t7"},
     "add_delayed": {"due": LATER},
     "add_journal_accepted": {**NAMED_QUEUE, "first": 10**12},
     "lock_alive": {"key": 1},
@@ -294,6 +294,9 @@ CALLS: Final = {
     "prioritise": "SELECT fairlead.prioritise('q', 'g7', 5)",
     "prioritise a held group": "SELECT fairlead.prioritise('q', 'h1', 5)",
     "take": "SELECT fairlead.take('q')",
+    "take several": "SELECT fairlead._take('q', NULL, 60000000, 1, 10, 'a', NULL, 10)",
+    "take for a tenant": "SELECT fairlead.take('f')",
+    "take within limits": "SELECT fairlead.take('m')",
     "take a group": "SELECT fairlead.take('q', 'g7')",
     "take a group, in other words": "SELECT fairlead.take('q', 'g7'::name)",
     "send, in other words": "SELECT fairlead.send('q', 'body', 'g7'::name, 5, 'an id'::name)",
@@ -384,7 +387,9 @@ def test_a_statement_reads_few_rows(filled: Filled, name: str) -> None:
     if dialect == "sqlite":
         found = counted_by_sqlite(connection, text, values, every)
     else:
-        blocks = MOST_BLOCKS + BLOCKS_OF_RAISES * (name == "take_one")
+        blocks = MOST_BLOCKS + BLOCKS_OF_RAISES * (
+            name in {"take", "bring_up_to_date", "switch_tenant"}
+        )
         found = counted_by_postgresql(connection, text, values, every, blocks)
         # What it wrote and took back is not for the next one to read.
         if READS_ALL.get(name) == SET and size == LARGE:

@@ -303,9 +303,9 @@ def test_what_nobody_has_taken_nobody_can_drop_or_bury(
         mine.execute("SELECT fairlead._run_bury(1, 'why', 1, NULL, ARRAY[%s])", [message])
         mine.execute("SELECT fairlead._run_end_groups(ARRAY[%s])", [group])
         mine.execute("SELECT fairlead._run_drop_lone(ARRAY[%s])", [group])
-        pick = "SELECT * FROM fairlead._run_pick(0, NULL, 1, NULL, 1, 1)"
-        with pytest.raises(psycopg.Error, match="deadline: found NULL"):
-            mine.execute(pick.encode())
+        take = "SELECT * FROM fairlead._take('untaken', NULL, NULL, 1, 10, 'a', NULL, 1)"
+        with pytest.raises(psycopg.Error, match="lease: found NULL"):
+            mine.execute(take.encode())
     with Store.open(url_of("worker")) as store:
         assert store.dead("untaken") == []
         work = store.take("untaken")

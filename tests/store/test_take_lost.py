@@ -24,9 +24,9 @@ from tests.stores import made_url
 WAIT = 60.0
 """Seconds; much less than the lease."""
 LEASE = 3600.0
-ONE_STATEMENT = "fairlead._take("
-COMMIT = "COMMIT\0"
-doors = pytest.mark.parametrize("words", [ONE_STATEMENT, COMMIT], ids=["plain", "limited"])
+TAKE = "fairlead._take("
+LIMITS = "limit = [{ in_work = 100 }]"
+doors = pytest.mark.parametrize("limits", ["", LIMITS], ids=["plain", "limited"])
 
 
 @pytest.fixture(autouse=True)
@@ -47,20 +47,16 @@ def store(proxy: Proxy) -> Iterator[Store]:
         yield found
 
 
-def declare(store: Store, folder: Path, words: str = ONE_STATEMENT) -> None:
-    """A queue with a take that is one statement, or a transaction.
-
-    Whatever has failed once is a dead letter.
-    """
-    limits = "limit = [{ in_work = 100 }]" if words == COMMIT else ""
+def declare(store: Store, folder: Path, limits: str = "") -> None:
+    """A queue in which whatever has failed once is a dead letter."""
     (folder / "queue.toml").write_text(f"[[queue]]\nname = 'q'\nmax_failures = 1\n{limits}")
     store.declare(folder / "queue.toml")
 
 
-def lose_a_take(store: Store, proxy: Proxy, words: str = ONE_STATEMENT) -> None:
+def lose_a_take(store: Store, proxy: Proxy) -> None:
     store.claim(LEASE)
     store.tend("q")
-    proxy.cut(words, passes_on=True)
+    proxy.cut(TAKE, passes_on=True)
     with pytest.raises(StoreError):
         store.take("q", lease=LEASE)
     assert proxy.cuts == 1
@@ -76,11 +72,11 @@ def look_often(store: Store) -> None:
 
 @doors
 def test_what_nobody_was_told_of_is_taken_soon_and_has_not_failed(
-    words: str, proxy: Proxy, store: Store, tmp_path: Path
+    limits: str, proxy: Proxy, store: Store, tmp_path: Path
 ) -> None:
-    declare(store, tmp_path, words)
+    declare(store, tmp_path, limits)
     store.send("q", 1, group="g")
-    lose_a_take(store, proxy, words)
+    lose_a_take(store, proxy)
     assert [work.group for work in store.working("q")] == ["g"]
     work = store.take("q", wait=WAIT)
     assert work is not None
@@ -91,13 +87,13 @@ def test_what_nobody_was_told_of_is_taken_soon_and_has_not_failed(
 
 @doors
 def test_what_others_of_its_process_have_in_hand_stays_there(
-    words: str, proxy: Proxy, store: Store, tmp_path: Path
+    limits: str, proxy: Proxy, store: Store, tmp_path: Path
 ) -> None:
-    declare(store, tmp_path, words)
+    declare(store, tmp_path, limits)
     for group in "ab":
         store.send("q", group, group=group)
     mine = store.take("q", lease=LEASE)
-    lose_a_take(store, proxy, words)
+    lose_a_take(store, proxy)
     again = store.take("q", wait=WAIT, lease=LEASE)
     assert mine is not None
     assert again is not None
@@ -161,15 +157,15 @@ def test_it_goes_back_when_its_store_is_closed(proxy: Proxy, store: Store, tmp_p
 
 
 @doors
-def test_the_same_on_an_event_loop(words: str, proxy: Proxy, store: Store, tmp_path: Path) -> None:
-    declare(store, tmp_path, words)
+def test_the_same_on_an_event_loop(limits: str, proxy: Proxy, store: Store, tmp_path: Path) -> None:
+    declare(store, tmp_path, limits)
     for group in "ab":
         store.send("q", group, group=group)
 
     async def run() -> None:
         async with await AsyncStore.open(proxy.url) as mine:
             first = await mine.take("q", lease=LEASE)
-            proxy.cut(words, passes_on=True)
+            proxy.cut(TAKE, passes_on=True)
             with pytest.raises(StoreError):
                 await mine.take("q", lease=LEASE)
             again = await mine.take("q", wait=WAIT, lease=LEASE)

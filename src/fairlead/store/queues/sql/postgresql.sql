@@ -58,8 +58,8 @@ SELECT fairlead._run_add_pending_update(
 
 -- maintenance: what there is to do before a take. (A plan without the values would look for the first row
 -- that fits, wherever it stands: so the first one is asked for, in the order of an index.)
-SELECT EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = %(queue)s AND kind = 'raised'),
-       EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = %(queue)s AND kind <> 'raised'),
+SELECT (SELECT min(group_id) FROM fairlead.pending_updates WHERE queue = %(queue)s AND kind = 'raised') IS NOT NULL,
+       (SELECT min(id) FROM fairlead.pending_updates WHERE queue = %(queue)s AND kind <> 'raised') IS NOT NULL,
        coalesce((SELECT min(not_before) FROM fairlead.groups WHERE queue = %(queue)s AND state = 3) <= %(now)s, false),
        coalesce((SELECT min(due) FROM fairlead.delayed WHERE queue = %(queue)s) <= %(now)s, false),
        coalesce((SELECT min(deadline) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2) <= %(now)s, false);

@@ -162,6 +162,7 @@ CREATE TABLE fairlead.tenants (
   PRIMARY KEY (queue, name)
 );
 CREATE INDEX tenants_next ON fairlead.tenants (queue, tag, turn) WHERE backlogged = 1;
+CREATE INDEX tenants_idle ON fairlead.tenants (queue, tag) WHERE backlogged = 0 AND in_service = 0;
 
 CREATE TABLE fairlead.lease_holders (
   id INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

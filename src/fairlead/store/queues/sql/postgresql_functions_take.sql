@@ -429,8 +429,9 @@ BEGIN
   now := fairlead._now();
   moment := fairlead._moment(now);
   -- the first in the order of an index: a plan without values would look anywhere for one that fits
-  IF q.fair = 1 OR EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = q.id AND kind = 'raised')
-      OR EXISTS (SELECT 1 FROM fairlead.pending_updates WHERE queue = q.id AND kind <> 'raised')
+  IF q.fair = 1
+      OR (SELECT min(group_id) FROM fairlead.pending_updates WHERE queue = q.id AND kind = 'raised') IS NOT NULL
+      OR (SELECT min(id) FROM fairlead.pending_updates WHERE queue = q.id AND kind <> 'raised') IS NOT NULL
       OR (SELECT min(not_before) FROM fairlead.groups WHERE queue = q.id AND state = 3) <= now
       OR (SELECT min(due) FROM fairlead.delayed WHERE queue = q.id) <= now
       OR (SELECT min(deadline) FROM fairlead.groups WHERE queue = q.id AND state = 2) <= now THEN
