@@ -15,7 +15,7 @@ VERBS: Final = {
     *("result", "select", "wait", "waitid", "waitpid"),
 }
 """Methods that wait for ever where they are called without a time."""
-NONE_WAITS: Final = {("cli/show.py", "print_table", "found.get")}
+NONE_WAITS: Final = {("cli/show.py", "print_table", "capture.get")}
 """What has the name of a wait, and is none."""
 SETTLED: Final = {"left", "self", "tx", "work"}
 """Whose `accept` settles work."""
@@ -27,7 +27,7 @@ ALLOWED: Final = {
     ("cli/serve.py", "_until", "asyncio.wait"): "a signal",
     ("cli/serve.py", "_until", "told.wait"): "a signal",
     ("cli/store/messages.py", "_run", "process.communicate"): "a command of `--exec`",
-    ("cli/store/metrics.py", "metrics", "asked.get"): "a signal",
+    ("cli/store/metrics.py", "metrics", "stops.get"): "a signal",
     ("memory/replay.py", "_each", "future.result"): "a replay in several processes",
     ("pool/request.py", "Request.come", "waiter.future"): "a pool's caller",
     ("pool/waiter.py", "TaskWaiter.come", "self.future"): "a pool's caller",
@@ -50,8 +50,8 @@ ALLOWED: Final = {
     ("sockets/rep.py", "Rep.aserve", "handler"): "`serve` of a `Rep`",
     ("sockets/status.py", "Status.close", "self._thread.join"): "`serve` of a `Rep`",
     ("sockets/waiter.py", "Waiter.__init__", "self._lock.acquire"): "`send`, `recv`, `request`",
-    ("store/aio/joining.py", "unwrapped", "found.connection"): "on a connection that you join",
-    ("store/aio/joining.py", "unwrapped", "found.get_raw_connection"): "that you join",
+    ("store/aio/joining.py", "unwrapped", "layer.connection"): "on a connection that you join",
+    ("store/aio/joining.py", "unwrapped", "layer.get_raw_connection"): "that you join",
     ("store/aio/loop.py", "OnLoop.close", "self._endings.wait"): "`close` of a store",
     ("store/aio/lots.py", "Lots._pass_on", "told.result"): "a task that takes or settles",
     ("store/aio/running.py", "Endings.to_the_end.all_of_it", "what"): "a task that is cancelled",
@@ -68,7 +68,7 @@ ALLOWED: Final = {
     ("store/aio/handles.py", "AsyncCursor.fetchmany", "self._do"): "a statement",
     ("store/aio/handles.py", "AsyncCursor.fetchall", "self._do"): "a statement",
     ("store/aio/waking.py", "LoopWaker.close", "asyncio.gather"): "`close` of a store",
-    ("store/database/bridge.py", "run_verb", "found"): "a statement",
+    ("store/database/bridge.py", "run_verb", "answer"): "a statement",
     ("store/database/joining.py", "Joining._on_sqlite", "database.join"): "another writer",
     ("store/database/postgresql_async.py", "_close", "connecting.result"): "a connection",
     ("store/workers/coroutines.py", "ServingThread.result_of", "self._asked.get"): "the coroutine",
