@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairlead import Balancer, Change, Cluster, EventRow, JournalRow, load_changes, route
-from fairlead.balance.again import Again
+from fairlead.balance.journal_rerun import JournalRerun
 from fairlead.errors import UserError
 from fairlead.pipeline.questions.explain import Why, why_in_journal
 from fairlead.rows import JOURNAL, OWN
@@ -55,7 +55,7 @@ def test_every_decision_is_made_and_explained_again(
     said = {name for row in decisions for name in row.message}
     columns = said | {name for row in rows for name in row.to_dict()}
     plain = [{name: row.to_dict().get(name) for name in columns} for row in rows]
-    again = Again(engines.cluster_of(cluster)).decisions(plain, said)
+    again = JournalRerun(engines.cluster_of(cluster)).decisions(plain, said)
     seen: dict[str, tuple[Any, ...]] = {row.id: told(row, rows) for row in decisions}
     for own, decision in again:
         found = next(iter(JournalRow.of(decision, 0, {})))
@@ -160,7 +160,9 @@ def test_a_journal_of_several_clusters_is_decided_again(seed: int, tmp_path: Pat
     ]
     decided = [
         (own[0]["id"], name, decision.outcome, decision.sequence)
-        for own, decision in Again(clusters).decisions(plain, names.keys() - {*JOURNAL} | {*OWN})
+        for own, decision in JournalRerun(clusters).decisions(
+            plain, names.keys() - {*JOURNAL} | {*OWN}
+        )
         for name in [copy.destination for copy in decision.copies] or [None]
     ]
     assert decided == wanted

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from fairlead import Balancer, Change, Cluster, Pool, route
 from fairlead.balance import own
 from fairlead.balance.policies.composed import compose
-from fairlead.compiled.own import INTERPRETED
+from fairlead.compiled.uncompiled_rules import INTERPRETED
 from fairlead.errors import ConfigError, RuleError
 from tests import engines
 

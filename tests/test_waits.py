@@ -39,7 +39,7 @@ ALLOWED: Final = {
     ("serve/loop.py", "Server._for_ever", "step"): "as a statement",
     ("serve/loop.py", "Server._hear", "self._changed.wait"): "a receiver of `serve`",
     ("serve/loop.py", "Server.left_alone", "self._alone.wait"): "a signal",
-    ("serve/turns.py", "Turns.turn", "mine"): "whoever says a password",
+    ("serve/login_queue.py", "LoginQueue.turn", "mine"): "whoever says a password",
     ("sockets/base.py", "Socket._wait", "waiter.result"): "`send`, `recv`, `request` of a socket",
     ("sockets/base.py", "Socket._await", "waiter.result"): "`send`, `recv`, `request` of a socket",
     ("sockets/base.py", "Socket.close", "shut.wait"): "`close` of a socket",

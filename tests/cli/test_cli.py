@@ -16,7 +16,7 @@ from fairlead import Balancer, Change, load_clusters, report
 from fairlead.cli.app import run
 from fairlead.cli.diff import GATES
 from fairlead.cli.dispatch import print_phases
-from fairlead.cli.gate import gate
+from fairlead.cli.fail_if import gate
 from fairlead.cli.show import console
 from fairlead.pipeline.questions.diff import Diff
 from fairlead.results.summary import Phase

@@ -17,7 +17,7 @@ import oracle
 from disks import disk
 from fairlead import Cluster, load_clusters
 from fairlead.cli.app import run
-from fairlead.cli.between import clock, moment, story
+from fairlead.cli.explain_interval import clock, moment, story
 from fairlead.errors import OutputError, SocketError, SocketTimeoutError, UserError
 from fairlead.sockets import Device, Rep, Req, folder
 from fairlead.sockets.folder import JournalFolder

@@ -12,7 +12,7 @@ import pytest
 from typer.core import TyperArgument, TyperGroup
 
 from fairlead.cli.app import SUBJECTS, commands, run
-from fairlead.cli.gate import gate
+from fairlead.cli.fail_if import gate
 from fairlead.cli.options import Read, Written, one_of, place, whole
 from fairlead.cli.replay import rate_of
 from fairlead.errors import UserError

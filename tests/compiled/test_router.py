@@ -15,9 +15,9 @@ from tests.strategies import Scenario, scenarios
 
 from fairlead.compiled.classes import bindings, classified, keys
 from fairlead.compiled.columns import order_of, services_of, times_of
-from fairlead.compiled.needed import served
 from fairlead.compiled.order import taken
 from fairlead.compiled.plan import Plan
+from fairlead.compiled.required_columns import served
 from fairlead.compiled.router import Router
 
 

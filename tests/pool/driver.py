@@ -12,7 +12,7 @@ from tests.replay.engines import Attempt
 from fairlead.balance.changes import resolve
 from fairlead.balance.message import SET_PRIORITY
 from fairlead.balance.rules.due import work
-from fairlead.pool.core import Core
+from fairlead.pool.events import PoolEvents
 from fairlead.pool.job import OVER, WORKING, Job
 
 SAID = {"id", "time", "service_time", "priority", "tenant", "cost", "rollbacks"}
@@ -23,7 +23,7 @@ FOREVER = 1 << 62
 class Driver:
     """A core, the completions to come, and what has become of each message."""
 
-    core: Core
+    core: PoolEvents
     now: int = 0
     due: list[tuple[int, int, Job, int]] = field(default_factory=list)
     """When, what was begun first, the job and its attempt."""
@@ -206,7 +206,7 @@ def vars_of(job: Job) -> dict[str, Any]:
 
 def pool(cluster: Row, messages: list[Row], changes: list[Row]) -> tuple[list[Attempt], bool]:
     """What becomes of each message; and whether nothing came in which pools and replays differ."""
-    driver = Driver(Core(cluster_of(cluster)))
+    driver = Driver(PoolEvents(cluster_of(cluster)))
     state = driver.core.state
     steps = [
         (time, resolved)

@@ -7,9 +7,9 @@ from typing import Any
 
 from proton import SASL, Collector, Connection, Event, Transport
 
-from fairlead.serve.wire import connection, records
+from fairlead.serve.wire import connection, events
 
-Answer = Callable[[records.Event], None]
+Answer = Callable[[events.Event], None]
 
 
 class Peer:
@@ -17,7 +17,7 @@ class Peer:
 
     def __init__(self, *, sasl: bool = False, max_frame: int = 0, **settings: Any) -> None:
         self.server = connection.Connection(connection.Settings(**settings))
-        self.seen: list[records.Event] = []
+        self.seen: list[events.Event] = []
         self.heard: list[Event] = []
         self.transport = Transport()
         if sasl:
@@ -32,9 +32,9 @@ class Peer:
         self.transport.bind(self.connection)
         self.connection.open()
 
-    def pump(self, answer: Answer = lambda _: None) -> list[records.Event]:
+    def pump(self, answer: Answer = lambda _: None) -> list[events.Event]:
         """Carry bytes to and fro until nobody says anything more; what the server saw."""
-        found: list[records.Event] = []
+        found: list[events.Event] = []
         moved = True
         while moved:
             moved = False

@@ -12,11 +12,11 @@ from fairlead.serve import message as messages
 from fairlead.serve.codec import Described, ULong, encode
 from fairlead.serve.executor import Executor
 from fairlead.serve.node.calls import Call, More, Take, Write
-from fairlead.serve.node.ledger import Ledger
 from fairlead.serve.node.links import Peer
 from fairlead.serve.node.node import Node
+from fairlead.serve.node.open_transaction import OpenTransaction
 from fairlead.serve.node.transactions import DECLARE, DISCHARGE
-from fairlead.serve.wire import records as r
+from fairlead.serve.wire import events as r
 from fairlead.store.store import Store
 
 QUEUE = "orders"
@@ -335,7 +335,7 @@ class World:
     def _is_to_hear(self, call: Call) -> bool:
         """Whether all is to be heard of that is done: what was taken, and ends of transactions."""
         if isinstance(call, Write):
-            ledgers = [isinstance(unit.owner[-1], Ledger) for unit in call.units]
+            ledgers = [isinstance(unit.owner[-1], OpenTransaction) for unit in call.units]
             return any(ledgers) or bool(call.takes)
         return isinstance(call, Take)
 

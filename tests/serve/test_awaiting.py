@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from fairlead.serve.node.awaiting import LOOK, MOST, Awaiting
 from fairlead.serve.node.calls import Ask, Call
-from fairlead.serve.wire.records import ACCEPTED, REJECTED, Outcome
+from fairlead.serve.node.publisher_confirms import LOOK, MOST, Awaiting
+from fairlead.serve.wire.events import ACCEPTED, REJECTED, Outcome
 from fairlead.store.clusters.deliveries import Delivery
 
 OPEN, DONE, FAILED = Delivery("open"), Delivery("acknowledged"), Delivery("nack", "why")

@@ -14,7 +14,7 @@ from proton.utils import LinkDetached
 
 from fairlead import Store
 from fairlead.serve import executor
-from fairlead.serve.node import holding, node
+from fairlead.serve.node import group_delivery, node
 from tests.blame.failed import say
 from tests.serve.serving import Served, serving, wait_until
 from tests.serve.test_transactions import Client
@@ -137,13 +137,13 @@ def test_what_is_given_back_again_and_again_comes_later_and_in_the_end_is_a_fail
     store: Store, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.set_limits("jobs", max_failures=1)
-    monkeypatch.setattr(holding, "SHORTEST", 50_000)
-    monkeypatch.setattr(holding, "LONGEST", 100_000)
+    monkeypatch.setattr(group_delivery, "SHORTEST", 50_000)
+    monkeypatch.setattr(group_delivery, "LONGEST", 100_000)
     store.send("jobs", "poison")
     connection = served.connect()
     receiver = connection.create_receiver("jobs", credit=1)
     times = []
-    for count in range(holding.OFTEN):
+    for count in range(group_delivery.OFTEN):
         assert taken(receiver, 1) == {"poison": count}
         times.append(time.monotonic())
         receiver.release(delivered=False)

@@ -19,7 +19,7 @@ from fairlead.serve.access import Access
 from fairlead.serve.codec import Described, Symbol, UByte, UInt, ULong
 from fairlead.serve.node.node import Node
 from fairlead.serve.sasl import AMQP
-from fairlead.serve.wire import records as r
+from fairlead.serve.wire import events as r
 from fairlead.serve.wire.connection import Connection, Settings
 from tests.serve import raw
 from tests.serve.peer import Peer

@@ -11,7 +11,7 @@ from proton.utils import BlockingConnection
 
 from fairlead import Store
 from fairlead.serve.node.browsing import ROOM
-from fairlead.serve.node.portions import GROUPS, Portion, Portions
+from fairlead.serve.node.prefetch import GROUPS, Portion, Prefetch
 from tests.serve.running import Running
 from tests.serve.serving import serving
 from tests.stores import made_url
@@ -20,7 +20,7 @@ MB = 1024 * 1024
 
 
 def test_it_begins_with_one_and_goes_on_by_the_largest() -> None:
-    portions = Portions()
+    portions = Prefetch()
     assert portions.next(1000) == Portion(1, 1)
     portions.sent(256)
     assert portions.next(1000) == Portion(1, 1)  # one small one says nothing of others

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead import Store
-from fairlead.serve.wire import records as r
+from fairlead.serve.wire import events as r
 from tests.serve.plain import QUEUE, World
 
 

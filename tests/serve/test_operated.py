@@ -20,8 +20,8 @@ from fairlead.cli.app import run as command
 from fairlead.config.serving import load_serving
 from fairlead.serve import users
 from fairlead.serve.limits import network_of
+from fairlead.serve.login_queue import LoginQueue
 from fairlead.serve.passwords import Cost
-from fairlead.serve.turns import Turns
 from tests.serve.dialer import Dialer
 from tests.serve.running import Running
 from tests.serve.serving import wait_until
@@ -172,7 +172,7 @@ def test_it_reads_its_file_again_and_connections_stay(tmp_path: Path) -> None:
 def order_of_turns(every: list[tuple[str, bool]]) -> list[str]:
     """The networks in the order of their turns. `every`: a network, and whether the name exists."""
     order: list[str] = []
-    turns = Turns()
+    turns = LoginQueue()
 
     async def asks(network: str, is_user: bool) -> None:
         async with turns.turn(network, is_user=is_user):

@@ -13,7 +13,7 @@ from fairlead.config.serving import DEEDS, Limits, Refusal, Right, load_serving
 from fairlead.errors import ConfigError
 from fairlead.serve.limits import Counts
 from fairlead.serve.rights import MOST_KEPT, Rights
-from fairlead.serve.wire.records import Condition
+from fairlead.serve.wire.events import Condition
 
 WORDS = st.text("ab.*", min_size=1, max_size=4)
 NAMES = st.text("ab.", max_size=4)

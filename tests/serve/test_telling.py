@@ -16,7 +16,7 @@ from proton.utils import BlockingConnection, LinkDetached
 from fairlead import Store
 from fairlead.config.serving import Refusal, Right, Serving
 from fairlead.serve.access import Access
-from fairlead.serve.node import desk
+from fairlead.serve.node import queue_consumers
 from tests.serve.serving import Served, serving, wait_until
 from tests.stores import made_url
 
@@ -106,7 +106,7 @@ def test_of_one_connection_not_more_than_some_refused_links_are_told(
 def test_who_settles_nothing_is_told(
     store: Store, served: Served, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk, "STILL", 0.0)
+    monkeypatch.setattr(queue_consumers, "STILL", 0.0)
     for n in range(3):
         store.send("jobs", n)
     connection = named(served)

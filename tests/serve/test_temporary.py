@@ -19,7 +19,7 @@ from fairlead.serve.loop import THREADS
 from fairlead.serve.node.calls import MESSAGES
 from fairlead.serve.rights import Rights
 from fairlead.serve.temporary import THERE, Temporaries
-from fairlead.serve.wire import records as r
+from fairlead.serve.wire import events as r
 from tests.peers import node_with_rhea
 from tests.serve.raw import Raw, attaching, beginning, opening
 from tests.serve.serving import Served, serving, wait_until

@@ -77,7 +77,7 @@ def test_a_message_of_100_megabytes_comes_and_goes(kind: str) -> None:
 def test_a_link_that_is_attached_again_takes_the_place_of_the_other() -> None:
     with Store.open(made_url("sqlite")) as store, serving(store) as served:
         store.send("orders", "first", group="g")
-        first, second = (served.connect(container=called("desk")) for _ in range(2))
+        first, second = (served.connect(container=called("consumers")) for _ in range(2))
         old = first.create_receiver("orders", name="r", credit=1)
         assert old.receive(timeout=10).body == "first"
         new = second.create_receiver("orders", name="r", credit=1)

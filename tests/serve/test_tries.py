@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.serve.node import tries
-from fairlead.serve.node.holding import Holding
-from fairlead.serve.node.tries import Tried, Tries
-from fairlead.serve.wire.records import ACCEPTED, Outcome
+from fairlead.serve.node import delivery_counts
+from fairlead.serve.node.delivery_counts import DeliveryCounts, Tried
+from fairlead.serve.node.group_delivery import GroupDelivery
+from fairlead.serve.wire.events import ACCEPTED, Outcome
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settlement import Given
 from fairlead.store.queues.taken_group import TakenGroup
@@ -21,8 +21,8 @@ def held(group: int) -> Any:
 
 
 def test_what_goes_back_twice_takes_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tries, "MOST", 10)
-    found = Tries()
+    monkeypatch.setattr(delivery_counts, "MOST", 10)
+    found = DeliveryCounts()
     for group in range(20):
         for _ in range(2):  # settled in a transaction, which then failed
             found.gave_back(group, Tried(1, 0, {7: 3}))
@@ -30,8 +30,8 @@ def test_what_goes_back_twice_takes_one_place(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_groups_that_came_back_first_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tries, "MOST", 10)
-    found = Tries()
+    monkeypatch.setattr(delivery_counts, "MOST", 10)
+    found = DeliveryCounts()
     for group in range(6):
         found.gave_back(group, Tried(1, 0, {7: 3}))
     assert [found.taken(held(group)).of(7) for group in (0, 1, 5)] == [1, 3, 3]
@@ -41,13 +41,13 @@ def test_the_groups_that_came_back_first_are_forgotten(monkeypatch: pytest.Monke
 def test_what_was_given_before_is_known_though_only_others_of_its_group_were_done(
     ends: bool,
 ) -> None:
-    known = Tries()
+    known = DeliveryCounts()
     known.gave_back(1, Tried(0, 0, {1: 1, 2: 1}))
     messages = [Received(str(k), k, None, "kim", "", 1, 0.0, k) for k in (1, 2, 3)]
 
-    def taken(attempt: int, found: list[Received]) -> Holding:
+    def taken(attempt: int, found: list[Received]) -> GroupDelivery:
         group = TakenGroup(1, "kim", "", 0, attempt, 7, 0, 0, (0, 0), found)
-        return Holding("jobs", group, known, raises=False)
+        return GroupDelivery("jobs", group, known, raises=False)
 
     holding = taken(2, [*messages])
     assert [holding.tries_of(each) for each in messages] == [1, 1, 0]

@@ -4,7 +4,7 @@ from typing import Any
 
 from fairlead.errors import StoreError
 from fairlead.serve.node.calls import Ending, Unit
-from fairlead.serve.node.units import RETRY, Units
+from fairlead.serve.node.write_batch import RETRY, WriteBatches
 from fairlead.store.queues.settlement import ACCEPTED, Settlement
 from fairlead.store.queues.taken_group import TakenGroup
 
@@ -17,7 +17,7 @@ def unit(token: int) -> Unit:
 
 def test_what_could_not_be_stored_is_told_again_though_one_write_follows_another() -> None:
     stored: list[Any] = []
-    units = Units(stored.append)
+    units = WriteBatches(stored.append)
     late = unit(1)
     units.submit(late)
     write = units.next()

@@ -9,10 +9,10 @@ from proton import Message, byte, symbol
 
 from fairlead import Store
 from fairlead.serve.codec import Described, UByte, UInt, ULong, encode
-from fairlead.serve.node.asked import refusal_of_asked
+from fairlead.serve.node.link_requests import refusal_of_asked
 from fairlead.serve.sasl import AMQP
+from fairlead.serve.wire.events import Link, Terminus
 from fairlead.serve.wire.names import Frames
-from fairlead.serve.wire.records import Link, Terminus
 from tests.serve.raw import (
     ATTACH,
     CLOSE,

@@ -13,7 +13,7 @@ from proton import Condition, Delivery, Endpoint, Message, symbol
 from fairlead.serve import codec
 from fairlead.serve.sasl import AMQP
 from fairlead.serve.wire import connection
-from fairlead.serve.wire import records as r
+from fairlead.serve.wire import events as r
 from tests.serve import raw
 from tests.serve.peer import Peer
 

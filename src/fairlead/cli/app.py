@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from fairlead.cli.faults import guarded
-from fairlead.cli.once import Group
+from fairlead.cli.strict_options import Group
 
 SUBJECTS: Final = {
     "commands.runs": ("dispatch", "replay"),

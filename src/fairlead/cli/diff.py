@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fairlead.balance.objects import listed
-from fairlead.cli.gate import FAILED, Gate, gate
+from fairlead.cli.fail_if import FAILED, Gate, gate
 from fairlead.cli.options import Engine
 from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
@@ -68,7 +68,7 @@ def run_diff(
         or Path(out).resolve() in [up for p in places for up in (p, *p.parents)]
     ):
         raise UserError(f"--out {out}: found a run that is compared, allowed: another folder")
-    from fairlead.pipeline.output.places import delivery_to
+    from fairlead.pipeline.output.choose_target import delivery_to
     from fairlead.pipeline.output.run_folder import is_journal
     from fairlead.pipeline.questions.runs import run_of
 

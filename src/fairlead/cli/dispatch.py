@@ -12,7 +12,7 @@ from fairlead import report
 from fairlead.balance.change import Change
 from fairlead.balance.message import CONTROL, NO_DESTINATION, ROUTED
 from fairlead.balance.times import MICROS
-from fairlead.cli.gate import FAILED, Gate, gate
+from fairlead.cli.fail_if import FAILED, Gate, gate
 from fairlead.cli.options import Engine
 from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
@@ -71,11 +71,11 @@ def run_dispatch(
     if engine is Engine.memory:
         refuse_elsewhere(changes, "--engine memory")
     happened = changes_here(changes)
-    from fairlead.compiled.needed import check_columns
     from fairlead.compiled.plan import Plan
+    from fairlead.compiled.required_columns import check_columns
     from fairlead.pipeline.constants import RESERVED
     from fairlead.pipeline.intake.names import check_names
-    from fairlead.pipeline.output.places import delivery_to
+    from fairlead.pipeline.output.choose_target import delivery_to
 
     check_out(out, file_format, page=command is not None)
     plan = Plan(clusters, happened)

@@ -18,7 +18,7 @@ from fairlead.cli.dispatch import (
     own_changes,
     refuse_elsewhere,
 )
-from fairlead.cli.gate import gate
+from fairlead.cli.fail_if import gate
 from fairlead.cli.options import Engine
 from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
@@ -56,11 +56,11 @@ def run_dry(
     gates = [gate(text, GATES) for text in fail_if]
     if overwrite and out is None:
         raise UserError("--overwrite says what to do with --out DIR, which is not given")
-    from fairlead.compiled.needed import check_columns
     from fairlead.compiled.plan import Plan
+    from fairlead.compiled.required_columns import check_columns
     from fairlead.pipeline.constants import RESERVED
     from fairlead.pipeline.intake.names import check_names
-    from fairlead.pipeline.output.places import delivery_to
+    from fairlead.pipeline.output.choose_target import delivery_to
 
     changes = own_changes(table, changes)
     refuse_elsewhere(changes, "--dry-run")
@@ -119,7 +119,7 @@ def _on_spark(
         spark = started(master, stages, small=table.is_small)
         from fairlead.pipeline.dispatch import prepare
         from fairlead.pipeline.options import Options
-        from fairlead.pipeline.output.written import rejections
+        from fairlead.pipeline.output.read_back import rejections
 
         options = Options(where=table.where, trust_ids=trust_ids, keep=True, progress=stages)
         ready = prepare(table.read(spark), plan.clusters, plan.changes, options)

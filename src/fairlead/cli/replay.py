@@ -20,14 +20,14 @@ from fairlead.cli.dispatch import (
     own_changes,
     refuse_elsewhere,
 )
-from fairlead.cli.gate import FAILED, Gate, gate
+from fairlead.cli.fail_if import FAILED, Gate, gate
 from fairlead.cli.options import Engine
 from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
 from fairlead.cli.table import MessagesTable
-from fairlead.cli.windows import windows_of
+from fairlead.cli.window_option import windows_of
 from fairlead.config.clusters import load_clusters
 from fairlead.config.differences import more_traffic
 from fairlead.config.scenario_file import MAX_RATE, RATE_DECIMALS, RATES, number
@@ -100,7 +100,7 @@ def run_replay(
     request = scenarios(clusters, changes_here(changes), scenario_file, *rate)
     from fairlead.pipeline.constants import RESERVED
     from fairlead.pipeline.intake.names import check_replayed
-    from fairlead.pipeline.output.places import delivery_to
+    from fairlead.pipeline.output.choose_target import delivery_to
 
     if command is not None:
         report.check_installed()

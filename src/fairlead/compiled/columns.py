@@ -31,9 +31,9 @@ from fairlead.balance.times import (
 )
 from fairlead.balance.times import micros as micros_of
 from fairlead.compiled.kernels import Int64s
-from fairlead.compiled.needed import LONGEST_SERVICE, SECONDS, Served
 from fairlead.compiled.order import in_order
 from fairlead.compiled.plan import Plan
+from fairlead.compiled.required_columns import LONGEST_SERVICE, SECONDS, Served
 from fairlead.compiled.unique import all_different
 from fairlead.errors import MessageError
 from fairlead.rows import DECISION

@@ -19,10 +19,10 @@ from fairlead.balance.rules.integers import Indexes, Ints
 from fairlead.balance.rules.own_rule import nonsense
 from fairlead.balance.rules.rule import Rule
 from fairlead.compiled.bindings import NO_KEY
-from fairlead.compiled.borrowed import borrowed, lent, state_of
 from fairlead.compiled.engine import engine, plain
 from fairlead.compiled.kernels import Int32s, Int64s, as_arrays
-from fairlead.compiled.own import cannot_compile, is_interpreted
+from fairlead.compiled.numba_views import borrowed, lent, state_of
+from fairlead.compiled.uncompiled_rules import cannot_compile, is_interpreted
 
 NOT_A_MEMBER: Final = -2
 """Instead of a member, where a user's own rule has chosen none of those that it was given."""

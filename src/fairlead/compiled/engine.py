@@ -15,7 +15,7 @@ import numba
 
 from fairlead.balance.own import OwnChoice
 from fairlead.balance.rules.rule import Rule
-from fairlead.compiled import borrowed
+from fairlead.compiled import numba_views
 from fairlead.compiled.kernels import bound, compiled, kernels
 
 ASKED: Final = ("choose", "completed", "returned")
@@ -35,7 +35,7 @@ def _compiled(kernel: ModuleType, module: ModuleType, kind: type[Rule]) -> Simpl
     make: Callable[..., Any] = numba.njit
     if not kind.foreign:
         make = compiled
-        namespace.state_of = borrowed.views_of  # a stranger's source may ask more of an array
+        namespace.state_of = numba_views.views_of  # a stranger's source may ask more of an array
     _bind(kernel, vars(namespace), _asked(module, vars(kernels(module))), kind, make)
     return namespace
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from fairlead.balance.changes import GivenChanges, changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.journal import check_names
+from fairlead.compiled.arrow_input import table_of
 from fairlead.compiled.classes import bindings, classified, keys
 from fairlead.compiled.columns import (
     check_keys,
@@ -19,13 +20,12 @@ from fairlead.compiled.columns import (
     services_of,
     times_of,
 )
-from fairlead.compiled.given import table_of
 from fairlead.compiled.journal import messages_of, rows_of
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
-from fairlead.compiled.needed import check_columns, served
 from fairlead.compiled.order import taken
 from fairlead.compiled.plan import Plan
+from fairlead.compiled.required_columns import check_columns, served
 from fairlead.compiled.router import Router
 from fairlead.rows import DECISION
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fairlead.compiled.borrowed import cells_of
 from fairlead.compiled.kernels import Int64s, compiled
+from fairlead.compiled.numba_views import cells_of
 from fairlead.measure.cells import (
     A_ROW,
     AGAIN,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.balance.objects import hint, listed
-from fairlead.compiled.needed import named
+from fairlead.compiled.required_columns import named
 from fairlead.errors import UserError
 from fairlead.memory.arithmetic import COMPARED, calculated, compared, logical, negative
 from fairlead.memory.expressions import (

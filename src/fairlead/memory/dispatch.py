@@ -17,8 +17,8 @@ from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.message import SPELLED_ALIKE
 from fairlead.compiled.classes import bindings, classified, keys
-from fairlead.compiled.needed import check_columns
 from fairlead.compiled.plan import Plan
+from fairlead.compiled.required_columns import check_columns
 from fairlead.compiled.router import Router
 from fairlead.compiled.table import with_decisions
 from fairlead.errors import MessageError

@@ -19,9 +19,9 @@ from fairlead.balance.message import (
 )
 from fairlead.balance.times import LATEST, MICROS, SINCE, THEN, TIMES, UNITS, counts
 from fairlead.compiled.kernels import Int64s
-from fairlead.compiled.needed import ALL_WORK, LONGEST_SERVICE, SECONDS, Served, served
 from fairlead.compiled.order import Bools
 from fairlead.compiled.plan import Plan
+from fairlead.compiled.required_columns import ALL_WORK, LONGEST_SERVICE, SECONDS, Served, served
 from fairlead.errors import MessageError
 from fairlead.memory import numbers
 from fairlead.memory.files import Found, is_utf8

@@ -24,8 +24,8 @@ from fairlead.balance.changes import changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.journal import check_names
 from fairlead.balance.message import SPELLED_ALIKE
-from fairlead.compiled.needed import check_columns
 from fairlead.compiled.plan import ClassifiedPlan, Plan
+from fairlead.compiled.required_columns import check_columns
 from fairlead.compiled.router import EARLIEST
 from fairlead.errors import MessageError
 from fairlead.measure.facts import made
@@ -46,7 +46,7 @@ from fairlead.pipeline.measure.counts import messages as counted_messages
 from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.delivery import Delivery
-from fairlead.pipeline.output.written import rejections as counted_rejections
+from fairlead.pipeline.output.read_back import rejections as counted_rejections
 from fairlead.pipeline.paths import SUMMARY
 from fairlead.pipeline.routing.block_states import begin
 from fairlead.pipeline.routing.blocks import Sample, cut, latest_so_far, sample

@@ -50,8 +50,8 @@ from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows,
 from fairlead.pipeline.options import DEFAULTS, Options, in_full
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.delivery import Delivery
+from fairlead.pipeline.output.read_back import rejections as counted_rejections
 from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
-from fairlead.pipeline.output.written import rejections as counted_rejections
 from fairlead.pipeline.paths import COMPARISON
 from fairlead.pipeline.routing.blocks import cut, sample, with_block
 from fairlead.pipeline.routing.journal import PLACES, others, with_places

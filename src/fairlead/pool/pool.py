@@ -15,12 +15,12 @@ from fairlead.balance.times import Time
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import ConfigError, MessageError, PoolError
 from fairlead.order.outlook import Outlook
-from fairlead.pool.core import Core
 from fairlead.pool.counts import PoolCounts, count
+from fairlead.pool.events import PoolEvents
 from fairlead.pool.log import Log, PoolRow
-from fairlead.pool.outlook import outlook
+from fairlead.pool.next_up import outlook
 from fairlead.pool.request import Request
-from fairlead.pool.running import Running
+from fairlead.pool.scheduler import Scheduler
 from fairlead.pool.waiter import TaskWaiter, ThreadWaiter
 
 OWN: Final = frozenset({"time", "position", "service_time", "rollbacks", "type"})
@@ -61,16 +61,16 @@ class Pool:
         """Nobody waits."""
         self._rows: list[PoolRow] | None = None
         self._log = self._logging(journal)
-        self._cores: dict[str, Core] = {}
+        self._cores: dict[str, PoolEvents] = {}
         for cluster in clusters_in(clusters):
             if cluster.name in self._cores:
                 raise ConfigError(f"cluster {cluster.name!r}: found twice, allowed: once")
-            self._cores[cluster.name] = Core(cluster, self._log)
+            self._cores[cluster.name] = PoolEvents(cluster, self._log)
         self._only = next(iter(self._cores.values())) if len(self._cores) == 1 else None
         states = [core.state for core in self._cores.values()]
         self._relevant = frozenset().union(*(state.relevant_attributes() for state in states))
         self._known = (ATTRIBUTES | self._relevant) - OWN
-        self._running = Running(self._cores, self._log, clock)
+        self._running = Scheduler(self._cores, self._log, clock)
 
     @classmethod
     def from_cluster(
@@ -145,7 +145,7 @@ class Pool:
             self._running, core, timeout, attributes, values, group or "", priority, tenant, cost
         )
 
-    def _core(self, name: str) -> Core:
+    def _core(self, name: str) -> PoolEvents:
         """The cluster of this name; without one, the only one."""
         core = self._only if not name else self._cores.get(name)
         if core is None:
@@ -204,7 +204,7 @@ class Pool:
             undecided = sum(core.outside.waiting for core in cores)
             return PoolCounts(undecided, destinations, dict(self._running.ended))
 
-    def _called(self, core: Core, name: str) -> str:
+    def _called(self, core: PoolEvents, name: str) -> str:
         """A destination; with several clusters as `name@CLUSTER`."""
         return name if self._only is not None else f"{name}@{core.name}"
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from fairlead.balance.objects import Ref
 from fairlead.pool.job import Job
-from fairlead.pool.line import Line
+from fairlead.pool.work_order import Line
 
 
 class Queue(Line):

@@ -13,13 +13,13 @@ from fairlead.pool.job import FAILED, OVER, TIMEOUT, WAITING, Job
 from fairlead.pool.waiter import TaskWaiter, ThreadWaiter
 
 if TYPE_CHECKING:
-    from fairlead.pool.core import Core
+    from fairlead.pool.events import PoolEvents
 
 W = TypeVar("W", ThreadWaiter, TaskWaiter)
 
 
 class Runner(Protocol):
-    """Who runs requests, under the pool's lock; see `fairlead.pool.running`."""
+    """Who runs requests, under the pool's lock; see `fairlead.pool.scheduler`."""
 
     def enter(self, request: Request, kind: type[W]) -> W | None: ...
 
@@ -52,7 +52,7 @@ class Request(Job):
     def __init__(
         self,
         running: Runner,
-        core: Core,
+        core: PoolEvents,
         timeout: float | None,
         message: Message,
         values: AttributeValues,

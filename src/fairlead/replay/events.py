@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.balance.rules.integers import Indexes, Ints
-from fairlead.compiled.borrowed import cells_of, lent
+from fairlead.compiled.numba_views import cells_of, lent
 from fairlead.replay import agenda, completions, jobs, readers, timeouts, who
 from fairlead.replay.agenda import best, enter, place, tick
 from fairlead.replay.arrays import Columns

@@ -19,8 +19,8 @@ from typing import Any, Final
 from fairlead.balance.procedure import RULE, what_decides
 from fairlead.balance.rules.due import work
 from fairlead.balance.rules.integers import Indexes, Ints
-from fairlead.compiled.borrowed import borrowed, cells_of, lent, state_of
 from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.compiled.numba_views import borrowed, cells_of, lent, state_of
 from fairlead.replay.completions import move, pop, push, rise, set_due, sink, sooner
 from fairlead.replay.layout import (
     NEVER,

@@ -10,7 +10,7 @@ from typing import Any
 
 from fairlead.balance.rules.due import work
 from fairlead.balance.rules.integers import Ints
-from fairlead.compiled.borrowed import state_of
+from fairlead.compiled.numba_views import state_of
 from fairlead.replay.agenda import best, give, lock, unlock
 from fairlead.replay.completions import push
 from fairlead.replay.jobs import again, over

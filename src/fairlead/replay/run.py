@@ -17,8 +17,8 @@ from fairlead.balance.state import AnyState
 from fairlead.compiled.choices import flat
 from fairlead.compiled.kernels import as_arrays
 from fairlead.compiled.labels import Codes
-from fairlead.compiled.own import cannot_compile, is_interpreted
 from fairlead.compiled.run import Step
+from fairlead.compiled.uncompiled_rules import cannot_compile, is_interpreted
 from fairlead.replay.arrays import Cells
 from fairlead.replay.batch import Attempts, Batch
 from fairlead.replay.events import FOREVER

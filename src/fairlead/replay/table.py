@@ -13,6 +13,7 @@ from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.journal import check_names
 from fairlead.balance.message import SET_PRIORITY, WHOLE_NUMBERS
 from fairlead.balance.times import MICROS
+from fairlead.compiled.arrow_input import table_of
 from fairlead.compiled.classes import bindings, classified, keys
 from fairlead.compiled.columns import (
     check_keys,
@@ -26,13 +27,12 @@ from fairlead.compiled.columns import (
     times_of,
     whole_numbers,
 )
-from fairlead.compiled.given import table_of
 from fairlead.compiled.journal import messages_of, rows_of
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.labels import Codes
-from fairlead.compiled.needed import ALL_WORK, check_columns
 from fairlead.compiled.order import taken
 from fairlead.compiled.plan import ClassifiedPlan, Plan
+from fairlead.compiled.required_columns import ALL_WORK, check_columns
 from fairlead.errors import MessageError
 from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.layout import NEVER, NONE

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.balance.rules.integers import Ints
-from fairlead.compiled.borrowed import state_of
+from fairlead.compiled.numba_views import state_of
 from fairlead.replay.agenda import roll_back, withdraw
 from fairlead.replay.jobs import over
 from fairlead.replay.layout import NEVER, NONE, group, header, job, watch

@@ -13,7 +13,7 @@ from typing import Any
 
 from fairlead.balance.procedure import PRESELECTION, RULE, what_decides
 from fairlead.balance.rules.integers import Indexes, Ints
-from fairlead.compiled.borrowed import state_of
+from fairlead.compiled.numba_views import state_of
 from fairlead.replay.agenda import arrive, best, forget_if_idle, place, take, tick
 from fairlead.replay.groups import drop_group
 from fairlead.replay.jobs import copied

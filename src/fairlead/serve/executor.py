@@ -255,7 +255,7 @@ def _is_silent(error: UserError, began: float) -> bool:
 
 
 class _Doing:
-    """Units in one transaction: the sends to one queue together, then what is settled."""
+    """Units of work in one transaction: the sends to one queue together, then what is settled."""
 
     def __init__(self, store: Store, tx: Transaction, missing: set[str]) -> None:
         """`tx`: open; whoever made it commits it. `missing`: temporary queues that are gone."""

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Final, Protocol
 
 from fairlead.config.serving import Limits
-from fairlead.serve.wire.records import Condition
+from fairlead.serve.wire.events import Condition
 
 LIMIT = "amqp:resource-limit-exceeded"
 PREFIX: Final = {4: 24, 6: 64}

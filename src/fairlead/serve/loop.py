@@ -15,6 +15,7 @@ from fairlead.errors import StoreError, UserError
 from fairlead.serve.access import Access
 from fairlead.serve.executor import Executor
 from fairlead.serve.limits import network_of
+from fairlead.serve.login_queue import LoginQueue
 from fairlead.serve.node.calls import (
     Call,
     GoneError,
@@ -30,10 +31,9 @@ from fairlead.serve.node.links import LEASE, Peer
 from fairlead.serve.node.node import Node
 from fairlead.serve.rights import Rights, named_by
 from fairlead.serve.session import Session
-from fairlead.serve.turns import Turns
 from fairlead.serve.wire.connection import Connection
-from fairlead.serve.wire.known import LEAST_IDLE
-from fairlead.serve.wire.records import Traffic
+from fairlead.serve.wire.engine_links import LEAST_IDLE
+from fairlead.serve.wire.events import Traffic
 from fairlead.store.store import Store
 
 LOGGER: Final = logging.getLogger("fairlead.serve")
@@ -81,7 +81,7 @@ class Server:
         self._writer = ThreadPoolExecutor(1, "fairlead-serve-write")
         self._listener = ThreadPoolExecutor(2, "fairlead-serve-wait")
         self._checker = ThreadPoolExecutor(1, "fairlead-serve-check")
-        self._turns = Turns()
+        self._turns = LoginQueue()
         self._sockets: list[asyncio.Server] = []
         self.sessions: set[Session] = set()
         """All connections."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fairlead.prometheus import Exposition
-from fairlead.serve.wire import records as r
+from fairlead.serve.wire import events as r
 
 if TYPE_CHECKING:
     from fairlead.serve.loop import Server

@@ -9,7 +9,7 @@ from fairlead.balance.objects import MAX_NAME, repr_of
 from fairlead.config.serving import DEEDS, Deed, Refusal, Right, Serving
 from fairlead.config.wildcards import wildcard
 from fairlead.serve.node.calls import TEMPORARY
-from fairlead.serve.wire.records import Condition, Link
+from fairlead.serve.wire.events import Condition, Link
 
 UNAUTHORIZED: Final = "amqp:unauthorized-access"
 NOT_FOUND: Final = "amqp:not-found"

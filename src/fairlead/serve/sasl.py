@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from fairlead.serve import codec
 from fairlead.serve.codec import Described, Symbol, UByte, ULong
-from fairlead.serve.wire.records import Condition
+from fairlead.serve.wire.events import Condition
 
 PLAIN: Final = "PLAIN"
 EXTERNAL: Final = "EXTERNAL"

@@ -15,7 +15,7 @@ from fairlead.serve.node.links import Peer
 from fairlead.serve.node.node import Node
 from fairlead.serve.sasl import Entered, Login, Refused, Sasl, Step
 from fairlead.serve.wire.connection import Connection
-from fairlead.serve.wire.records import Condition, Opened
+from fairlead.serve.wire.events import Condition, Opened
 
 LOGGER: Final = logging.getLogger("fairlead.serve")
 HIGH: Final = 4 * 1024 * 1024

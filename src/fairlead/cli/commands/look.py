@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from fairlead.cli.once import Once
 from fairlead.cli.options import Master, place
+from fairlead.cli.strict_options import Once
 from fairlead.extras import need
 
 app = typer.Typer()

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fairlead.cli.once import Once
 from fairlead.cli.options import whole
 from fairlead.cli.store.options import PANEL, AsJson, Group, Most, Priority, QueueName, Url, opened
+from fairlead.cli.strict_options import Once
 
 app = typer.Typer()
 command = partial(app.command, cls=Once, rich_help_panel=PANEL)

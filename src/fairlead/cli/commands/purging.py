@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from fairlead.cli.once import Once
 from fairlead.cli.store.options import PANEL, QueueName, Url, Yes, opened
+from fairlead.cli.strict_options import Once
 
 app = typer.Typer()
 command = partial(app.command, cls=Once, rich_help_panel=PANEL)

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from fairlead.balance.message import WHOLE_NUMBERS
-from fairlead.cli.once import Once
 from fairlead.cli.options import (
     NEEDED,
     Changes,
@@ -24,6 +23,7 @@ from fairlead.cli.options import (
     run_place,
     whole,
 )
+from fairlead.cli.strict_options import Once
 from fairlead.errors import UserError
 from fairlead.extras import need
 
@@ -216,7 +216,7 @@ def explain(
     Of a device's night: `fairlead explain newyork --between 02:00 02:10`.
     """
     if between is not None:
-        from fairlead.cli.between import explain_between
+        from fairlead.cli.explain_interval import explain_between
 
         others = (cluster, changes, message, id, queue, first, second, store)
         if out is None or count != 1 or any(value is not None for value in others):

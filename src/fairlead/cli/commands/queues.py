@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from fairlead.balance.objects import repr_of
-from fairlead.cli.once import Once
 from fairlead.cli.options import whole
 from fairlead.cli.store.options import (
     PANEL,
@@ -21,6 +20,7 @@ from fairlead.cli.store.options import (
     Yes,
     opened,
 )
+from fairlead.cli.strict_options import Once
 from fairlead.errors import UserError
 from fairlead.store.arguments import MAX_NUMBER
 

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from fairlead.cli.arguments import command_line
-from fairlead.cli.once import Once
 from fairlead.cli.options import (
     NEEDED,
     ChangesAnywhere,
@@ -40,6 +39,7 @@ from fairlead.cli.options import (
     refuse_with,
     whole,
 )
+from fairlead.cli.strict_options import Once
 from fairlead.cli.table import MessagesTable
 from fairlead.errors import UserError
 from fairlead.extras import need

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fairlead.cli.once import Once
 from fairlead.cli.options import whole
 from fairlead.cli.store.options import PANEL, AsJson, Url, opened
+from fairlead.cli.strict_options import Once
 from fairlead.errors import UserError
 
 app = typer.Typer()

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from fairlead.cli.arguments import command_line
-from fairlead.cli.once import Once
 from fairlead.cli.options import (
     Changes,
     ClusterFile,
@@ -23,6 +22,7 @@ from fairlead.cli.options import (
     ReadOptions,
     whole,
 )
+from fairlead.cli.strict_options import Once
 from fairlead.cli.table import MessagesTable
 from fairlead.extras import need
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from fairlead.cli.once import Once
 from fairlead.cli.options import place
 from fairlead.cli.store.options import Url, url_of
+from fairlead.cli.strict_options import Once
 
 app = typer.Typer()
 command = partial(app.command, cls=Once, rich_help_panel="Connect")

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fairlead.cli.once import Group, Once
 from fairlead.cli.options import days
 from fairlead.cli.store.options import PANEL, AsJson, Url, opened, url_of
+from fairlead.cli.strict_options import Group, Once
 
 app = typer.Typer()
 upkeep = typer.Typer(cls=Group, no_args_is_help=True, help="Make and keep a store.")

@@ -9,9 +9,9 @@ from typing import Annotated, Final
 
 import typer
 
-from fairlead.cli.once import Group, Once
 from fairlead.cli.options import place
 from fairlead.cli.output import acted
+from fairlead.cli.strict_options import Group, Once
 from fairlead.errors import UserError
 
 app = typer.Typer()

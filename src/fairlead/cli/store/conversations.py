@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from fairlead.balance.objects import on_one_line, shown
-from fairlead.cli.once import Once
 from fairlead.cli.options import whole
 from fairlead.cli.output import acted
 from fairlead.cli.store import tenants
 from fairlead.cli.store.asking import is_wanted
 from fairlead.cli.store.options import PANEL, AsJson, Most, QueueName, Url, opened
 from fairlead.cli.store.printing import print_json, print_rows, say_if_cut, when
+from fairlead.cli.strict_options import Once
 from fairlead.errors import UserError
 from fairlead.text import length, plural
 

@@ -10,11 +10,11 @@ import typer
 
 from fairlead.balance.objects import shown
 from fairlead.cli.arguments import pairs
-from fairlead.cli.once import Group, Once, is_near
 from fairlead.cli.options import place, whole
 from fairlead.cli.output import acted
 from fairlead.cli.store.options import PANEL, AsJson, Url, opened
 from fairlead.cli.store.printing import print_json, print_rows
+from fairlead.cli.strict_options import Group, Once, is_near
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
 from fairlead.balance.objects import listed
-from fairlead.compiled.needed import named
+from fairlead.compiled.required_columns import named
 from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.constants import LONGEST_SHOWN
 from fairlead.pipeline.intake.read_options import checked

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from fairlead.balance.objects import hint
-from fairlead.compiled.needed import check_columns, mapping, named
 from fairlead.compiled.plan import Plan
+from fairlead.compiled.required_columns import check_columns, mapping, named
 from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.constants import PREFIX, RESERVED
 from fairlead.rows import ATTEMPT

@@ -49,8 +49,8 @@ from fairlead.balance.times import (
     UNITS,
     counts,
 )
-from fairlead.compiled.needed import ALL_WORK, LONGEST_SERVICE, SECONDS, Served, served
 from fairlead.compiled.plan import Plan
+from fairlead.compiled.required_columns import ALL_WORK, LONGEST_SERVICE, SECONDS, Served, served
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import GOOD, ID, KEY, REASON, SERVICE, TIME, quoted
 from fairlead.pipeline.constants import LONGEST_SHOWN, MADE_BY, MALFORMED, WAYS

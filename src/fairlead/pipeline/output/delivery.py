@@ -53,7 +53,7 @@ class Delivery(ABC):
         self, spark: SparkSession, name: str, file_format: str, schema: StructType
     ) -> DataFrame:
         """A table that was written, with the columns that it was written with."""
-        from fairlead.pipeline.output.written import load
+        from fairlead.pipeline.output.read_back import load
 
         return load(spark, self.path(name), file_format, schema)
 

@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fairlead.balance.again import Again
 from fairlead.balance.change import Change
 from fairlead.balance.changes import changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.explanation import Explanation, explain, not_asked
 from fairlead.balance.history import Binding, ClusterVersion, DecisionPoint
+from fairlead.balance.journal_rerun import JournalRerun
 from fairlead.balance.message import CONTROL, ROUTED, text
 from fairlead.balance.objects import repr_of
 from fairlead.balance.rules.keyed import PLACES
@@ -160,7 +160,7 @@ def _why_live(place: Path, table: pa.Table, plan: Plan, message_id: str) -> Why:
     every = table.set_column(
         table.column_names.index(SEQUENCE), SEQUENCE, table[SEQUENCE].cast(pa.int64())
     )
-    for rows, decision in Again(plan.clusters).decisions(every.to_pylist(), columns):
+    for rows, decision in JournalRerun(plan.clusters).decisions(every.to_pylist(), columns):
         copies = [copy.destination for copy in decision.copies]
         names: list[str] | list[None] = copies or [None]
         now = {(name, decision.outcome, decision.sequence) for name in names}

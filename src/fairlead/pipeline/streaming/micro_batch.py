@@ -28,9 +28,9 @@ from fairlead.pipeline.intake.read import columns_of
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.disk_full import writing
+from fairlead.pipeline.output.read_back import load
+from fairlead.pipeline.output.read_back import rejections as counted_rejections
 from fairlead.pipeline.output.write import writer
-from fairlead.pipeline.output.written import load
-from fairlead.pipeline.output.written import rejections as counted_rejections
 from fairlead.pipeline.routing.since import Since
 from fairlead.pipeline.streaming import remembered, rolling
 from fairlead.pipeline.streaming.commit import MAKING, Commit, StreamFolder, typed_columns

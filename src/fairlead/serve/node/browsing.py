@@ -9,7 +9,7 @@ from typing import Final
 from fairlead.serve import message as messages
 from fairlead.serve.message import Facts
 from fairlead.serve.node.port import Wire
-from fairlead.serve.wire.records import Disposed, Link, Outcome
+from fairlead.serve.wire.events import Disposed, Link, Outcome
 from fairlead.store.message import Message
 
 MOST: Final = 1000

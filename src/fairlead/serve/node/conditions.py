@@ -13,7 +13,7 @@ from fairlead.errors import (
     UserError,
 )
 from fairlead.serve.node.calls import GoneError
-from fairlead.serve.wire.records import Condition
+from fairlead.serve.wire.events import Condition
 
 DECODE: Final = "amqp:decode-error"
 FORCED: Final = "amqp:connection:forced"

@@ -13,8 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.errors import MessageError
-from fairlead.serve.node.asked import TOPIC, done_of, refusal_of_asked, refusal_of_form, wanted_of
-from fairlead.serve.node.awaiting import Awaiting
 from fairlead.serve.node.browsing import ROOM, BrowserLink
 from fairlead.serve.node.calls import (
     ANY,
@@ -33,6 +31,7 @@ from fairlead.serve.node.calls import (
     Take,
     Unit,
 )
+from fairlead.serve.node.client_log import Who, client_ended, link_refused, lost
 from fairlead.serve.node.conditions import (
     DELETED,
     FORCED,
@@ -42,8 +41,17 @@ from fairlead.serve.node.conditions import (
     STOLEN,
     condition_of,
 )
-from fairlead.serve.node.desk import Desk, ReceiverLink
+from fairlead.serve.node.delivery_counts import DeliveryCounts
+from fairlead.serve.node.link_requests import (
+    TOPIC,
+    done_of,
+    refusal_of_asked,
+    refusal_of_form,
+    wanted_of,
+)
 from fairlead.serve.node.port import Wire
+from fairlead.serve.node.publisher_confirms import Awaiting
+from fairlead.serve.node.queue_consumers import QueueConsumers, ReceiverLink
 from fairlead.serve.node.senders import Said, SenderLink
 from fairlead.serve.node.subjects import (
     PREFIX,
@@ -56,14 +64,12 @@ from fairlead.serve.node.subjects import (
     subject_in,
     wanted_by,
 )
-from fairlead.serve.node.telling import Who, client_ended, link_refused, lost
 from fairlead.serve.node.temporary import TemporaryQueues
 from fairlead.serve.node.transactions import Coordinator
-from fairlead.serve.node.tries import Tries
-from fairlead.serve.node.units import Units
+from fairlead.serve.node.write_batch import WriteBatches
 from fairlead.serve.rights import Rights
 from fairlead.serve.sasl import NOBODY
-from fairlead.serve.wire.records import (
+from fairlead.serve.wire.events import (
     Condition,
     Flowed,
     Link,
@@ -139,10 +145,10 @@ class Links(ABC):
         self._server = name
         self._now = 0.0
         self._calls: list[Call] = []
-        self._units = Units(self._stored)
+        self._units = WriteBatches(self._stored)
         self._submit = self._units.submit
-        self._desks: dict[str, Desk] = {}
-        self._tries = Tries()
+        self._consumers: dict[str, QueueConsumers] = {}
+        self._tries = DeliveryCounts()
         self._open: dict[int, Peer] = {}
         self._names: dict[tuple[str, ...], tuple[Peer, Link]] = {}
         """Links by what `_key_of` says: there is one of each."""
@@ -344,10 +350,10 @@ class Links(ABC):
     def _receives(self, peer: Peer, receiver: ReceiverLink) -> None:
         number = receiver.link.number
         peer.links[number] = receiver
-        desk = self._desk(receiver.queue)
-        desk.join(receiver)
+        consumers = self._consumers_of(receiver.queue)
+        consumers.join(receiver)
         if (flowed := peer.flows.pop(number, None)) is not None:
-            desk.flow(receiver, flowed.credit, drain=flowed.drain)
+            consumers.flow(receiver, flowed.credit, drain=flowed.drain)
 
     def _made(self, call: Make, address: str, error: Exception | None) -> None:
         """A queue that lives as long as a link."""
@@ -451,7 +457,7 @@ class Links(ABC):
             if not orderly and peer_link.under_way:
                 before = peer.lost.get(peer_link.queue, 0)
                 peer.lost[peer_link.queue] = before + len(peer_link.under_way)
-            self._desk(peer_link.queue).leave(peer_link, orderly=orderly)
+            self._consumers_of(peer_link.queue).leave(peer_link, orderly=orderly)
             self._forget(peer_link.queue)
             if peer_link.subscription is not None:
                 self._subscribers.left(peer_link.subscription, link, closed=closed, orderly=orderly)
@@ -466,18 +472,18 @@ class Links(ABC):
         """A peer that was full can be sent messages again."""
         for peer_link in [*peer.links.values()]:
             if isinstance(peer_link, ReceiverLink):
-                desk = self._desk(peer_link.queue)
-                desk.serve(peer_link)
-                desk.look()
+                consumers = self._consumers_of(peer_link.queue)
+                consumers.serve(peer_link)
+                consumers.look()
             elif isinstance(peer_link, BrowserLink):
                 peer_link.serve(self._now)
         self._browse_next(peer)
 
     def _forget(self, queue: str) -> None:
         """A queue that nobody receives from any more."""
-        desk = self._desks[queue]
-        if not desk.links and not desk.taking:
-            del self._desks[queue]
+        consumers = self._consumers[queue]
+        if not consumers.links and not consumers.taking:
+            del self._consumers[queue]
 
     def _refuse(self, peer: Peer, link: Link, why: Condition) -> None:
         peer.wire.refuse(link, why)
@@ -510,17 +516,17 @@ class Links(ABC):
             lost(peer.who, peer.lost)
             peer.lost = {}
 
-    def _desk(self, queue: str) -> Desk:
-        desk = self._desks.get(queue)
-        if desk is None:
+    def _consumers_of(self, queue: str) -> QueueConsumers:
+        consumers = self._consumers.get(queue)
+        if consumers is None:
             group = queue if queue.startswith(TEMPORARY) else None
             of = MESSAGES if group else queue
-            desk = self._desks[queue] = Desk(
+            consumers = self._consumers[queue] = QueueConsumers(
                 *(of, group, self._ask, self._submit, self._tries), raises=self._raises(queue)
             )
-            desk.stopped = self.stopped
-        desk.now = self._now
-        return desk
+            consumers.stopped = self.stopped
+        consumers.now = self._now
+        return consumers
 
     def _ask(self, call: Call) -> None:
         if self._one_writer and isinstance(call, Take):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from fairlead.serve.node.awaiting import LOOK
 from fairlead.serve.node.browsing import BrowserLink
 from fairlead.serve.node.calls import (
     CLUSTER,
@@ -25,6 +24,7 @@ from fairlead.serve.node.calls import (
     Written,
     failed,
 )
+from fairlead.serve.node.client_log import host_refused
 from fairlead.serve.node.conditions import (
     FORCED,
     INVALID,
@@ -32,17 +32,17 @@ from fairlead.serve.node.conditions import (
     NOT_IMPLEMENTED,
     TOO_LARGE,
 )
-from fairlead.serve.node.desk import ReceiverLink
-from fairlead.serve.node.ledger import UNKNOWN, Ledger, Settled
 from fairlead.serve.node.links import LEASE, LINKS, Links, Peer
+from fairlead.serve.node.open_transaction import UNKNOWN, OpenTransaction, Settled
 from fairlead.serve.node.port import Wire
+from fairlead.serve.node.publisher_confirms import LOOK
+from fairlead.serve.node.queue_consumers import ReceiverLink
 from fairlead.serve.node.senders import SenderLink
-from fairlead.serve.node.telling import host_refused
 from fairlead.serve.node.transactions import Coordinator
-from fairlead.serve.node.units import RETRY
+from fairlead.serve.node.write_batch import RETRY
 from fairlead.serve.rights import Rights
 from fairlead.serve.sasl import NOBODY
-from fairlead.serve.wire.records import (
+from fairlead.serve.wire.events import (
     SOLE,
     Aborted,
     Attached,
@@ -113,13 +113,13 @@ class Node(Links):
         elif isinstance(call, Take):
             self._took(call, result or [], error)
         elif isinstance(call, More):
-            desk, receiver, holding = call.owner
-            desk.found_more(receiver, holding, result or [], error)
+            consumers, receiver, holding = call.owner
+            consumers.found_more(receiver, holding, result or [], error)
         elif isinstance(call, Renew):
             self._renewing = False
             lost, is_all = result or ((), True)
-            for desk in self._desks.values():
-                desk.lose(set(lost))
+            for consumers in self._consumers.values():
+                consumers.lose(set(lost))
             self._left(is_all=is_all)
         elif isinstance(call, Leave):
             self.arrived(self._subscribers.has_left(call))
@@ -148,7 +148,7 @@ class Node(Links):
         self._seen.clear()
 
     def _took(self, call: Take, found: list[TakenGroup], error: Exception | None) -> None:
-        self._desk(call.called).took(call, found, error)
+        self._consumers_of(call.called).took(call, found, error)
         self._forget(call.called)
 
     def calls(self) -> list[Call]:
@@ -156,8 +156,8 @@ class Node(Links):
         self._awaiting.look(self._now)
         calls, self._calls = self._calls, []
         if self._one_writer:
-            for queue in self._units.destinations & self._desks.keys():
-                self._desks[queue].coming()
+            for queue in self._units.destinations & self._consumers.keys():
+                self._consumers[queue].coming()
         if (write := self._units.next()) is not None:
             calls.append(write)
         return calls
@@ -165,39 +165,39 @@ class Node(Links):
     def tick(self, now: float) -> float:
         """Time passes; when this is to be called again, at the latest."""
         self._now = now
-        for desk in self._desks.values():
-            desk.tick(now)
+        for consumers in self._consumers.values():
+            consumers.tick(now)
         for peer in [*self._open.values()]:
             self._end_too_long(peer)
         self._units.tick(now)
         if now >= self._renew_at and not self._renewing:
             self._renew_at = now + min(self._lease / 4, RENEW)
             held: dict[str, list[TakenGroup]] = {}
-            for desk in self._desks.values():
-                groups = [holding.held for holding in desk.holdings if not holding.lost]
-                held.setdefault(desk.queue, []).extend(groups)
+            for consumers in self._consumers.values():
+                groups = [holding.held for holding in consumers.holdings if not holding.lost]
+                held.setdefault(consumers.queue, []).extend(groups)
             self._renewing = True
             self._calls.append(Renew(held))
         return now + (LOOK if self._awaiting else RETRY)
 
     def arrived(self, queues: Iterable[str] | None = None) -> None:
         """Something may have come to these queues, or to any: from elsewhere, or as it is due."""
-        names = [*self._desks] if queues is None else [*queues]
+        names = [*self._consumers] if queues is None else [*queues]
         if MESSAGES in names:
-            names += [name for name in self._desks if name.startswith(TEMPORARY)]
+            names += [name for name in self._consumers if name.startswith(TEMPORARY)]
         for name in names:
-            if name in self._desks:
-                self._desks[name].arrived()
+            if name in self._consumers:
+                self._consumers[name].arrived()
 
     @property
     def wanted(self) -> list[str]:
         """The queues of which somebody wants something."""
-        return [*{desk.queue for desk in self._desks.values() if desk.links}]
+        return [*{consumers.queue for consumers in self._consumers.values() if consumers.links}]
 
     @property
     def wants(self) -> bool:
         """Whether somebody wants something that is not at hand."""
-        return any(desk.wants for desk in self._desks.values())
+        return any(consumers.wants for consumers in self._consumers.values())
 
     @property
     def busy(self) -> bool:
@@ -206,13 +206,19 @@ class Node(Links):
             self._units.busy
             or self._subscribers.leaving
             or self._temporary.removing
-            or any(holding.open for desk in self._desks.values() for holding in desk.holdings)
+            or any(
+                holding.open
+                for consumers in self._consumers.values()
+                for holding in consumers.holdings
+            )
         )
 
     @property
     def in_hand(self) -> int:
         """So many messages are under way to receivers."""
-        return sum(holding.open for desk in self._desks.values() for holding in desk.holdings)
+        return sum(
+            holding.open for consumers in self._consumers.values() for holding in consumers.holdings
+        )
 
     @property
     def awaited(self) -> int:
@@ -222,13 +228,13 @@ class Node(Links):
     @property
     def taking(self) -> bool:
         """Whether the store is asked for work just now; what goes back would be taken by that."""
-        return any(desk.taking for desk in self._desks.values())
+        return any(consumers.taking for consumers in self._consumers.values())
 
     def stop(self) -> None:
         """Take no new work: what is under way may end."""
         self.stopped = True
-        for desk in self._desks.values():
-            desk.stop()
+        for consumers in self._consumers.values():
+            consumers.stop()
         for peer in self._open.values():
             for peer_link in peer.links.values():
                 if isinstance(peer_link, SenderLink):
@@ -292,7 +298,7 @@ class Node(Links):
         elif isinstance(peer_link, SenderLink):
             peer_link.came(event, self._now)
 
-    def _ledger(self, peer: Peer, transaction: bytes) -> Ledger | None:
+    def _ledger(self, peer: Peer, transaction: bytes) -> OpenTransaction | None:
         """A transaction of a connection: its links share them."""
         for peer_link in peer.links.values():
             if isinstance(peer_link, Coordinator):
@@ -307,13 +313,13 @@ class Node(Links):
             peer_link.disposed(event)
         if not isinstance(peer_link, ReceiverLink):
             return
-        desk = self._desk(peer_link.queue)
+        consumers = self._consumers_of(peer_link.queue)
         if event.outcome.transaction is None:
-            desk.disposed(peer_link, event)
+            consumers.disposed(peer_link, event)
             return
         ledger = self._ledger(peer, event.outcome.transaction)
         if ledger is not None:
-            ledger.settle(Settled(desk, peer_link, event))
+            ledger.settle(Settled(consumers, peer_link, event))
             peer_link.in_transaction = event.delivery
         else:
             why = Condition(UNKNOWN, "found no such transaction")
@@ -324,8 +330,8 @@ class Node(Links):
         if (why := self._refusal_of_flow(peer_link, event)) is not None:
             self._end_link(peer, event.link, why)
         elif isinstance(peer_link, ReceiverLink):
-            desk = self._desk(peer_link.queue)
-            desk.flow(peer_link, event.credit, drain=event.drain)
+            consumers = self._consumers_of(peer_link.queue)
+            consumers.flow(peer_link, event.credit, drain=event.drain)
         elif isinstance(peer_link, BrowserLink):
             peer_link.flow(event.credit, drain=event.drain, now=self._now)
         elif event.link.number in peer.waiting:
@@ -359,7 +365,7 @@ class Node(Links):
             elif send.kind == SUBJECT:
                 self.arrived(self._subscribers.queues(send.to, send.said["subject"]))
         for queue, groups in touched.items():
-            if queue in self._desks:
-                desk = self._desk(queue)
+            if queue in self._consumers:
+                consumers = self._consumers_of(queue)
                 for group in groups:
-                    desk.arrived_for(group, seen=queue in self._seen)
+                    consumers.arrived_for(group, seen=queue in self._seen)

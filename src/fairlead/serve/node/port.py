@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from fairlead.serve.wire.records import Condition, Link, Outcome
+from fairlead.serve.wire.events import Condition, Link, Outcome
 
 
 class Wire(Protocol):

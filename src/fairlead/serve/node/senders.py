@@ -10,14 +10,14 @@ from fairlead.balance.message import GUARANTEED
 from fairlead.serve import message as messages
 from fairlead.serve.codec import CodecError
 from fairlead.serve.message import Incoming
-from fairlead.serve.node.asked import refusal_of_form
-from fairlead.serve.node.awaiting import Awaiting
 from fairlead.serve.node.calls import ANY, CLUSTER, QUEUE, Answer, Send, Unit
 from fairlead.serve.node.conditions import DECODE, INVALID, NOT_IMPLEMENTED, condition_of
-from fairlead.serve.node.ledger import UNKNOWN, Ledger
+from fairlead.serve.node.link_requests import refusal_of_form
+from fairlead.serve.node.open_transaction import UNKNOWN, OpenTransaction
 from fairlead.serve.node.port import Wire
+from fairlead.serve.node.publisher_confirms import Awaiting
 from fairlead.serve.node.subjects import PREFIX
-from fairlead.serve.wire.records import (
+from fairlead.serve.wire.events import (
     ACCEPTED,
     REJECTED,
     Condition,
@@ -145,7 +145,7 @@ class SenderLink:
         unit = Unit(self._wrote, sends=[send], owner=event.delivery, size=len(event.sections))
         self._submit(unit)
 
-    def came_in(self, event: Delivered, ledger: Ledger | None, now: float) -> None:
+    def came_in(self, event: Delivered, ledger: OpenTransaction | None, now: float) -> None:
         """A message has come that belongs to a transaction; None: to one that there is not."""
         self.used()
         send = self.send_of(event, now)

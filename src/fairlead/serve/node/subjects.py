@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from fairlead.serve import message as messages
 from fairlead.serve.message import Incoming
-from fairlead.serve.node.asked import SUBJECT, TOPIC
 from fairlead.serve.node.calls import Call, Leave, Unit
 from fairlead.serve.node.conditions import INVALID, NOT_FOUND, NOT_IMPLEMENTED
-from fairlead.serve.wire.records import Condition, Link
+from fairlead.serve.node.link_requests import SUBJECT, TOPIC
+from fairlead.serve.wire.events import Condition, Link
 from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.verbs.subscriptions import FAILURE, WAYS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.serve.node.calls import Call, Remove, Unit
-from fairlead.serve.wire.records import Link
+from fairlead.serve.wire.events import Link
 
 
 class TemporaryQueues:

@@ -14,9 +14,9 @@ from fairlead.serve import message as messages
 from fairlead.serve.codec import CodecError, Described
 from fairlead.serve.node.calls import Ending, Unit
 from fairlead.serve.node.conditions import DECODE, LIMIT, condition_of
-from fairlead.serve.node.ledger import UNKNOWN, Ledger
+from fairlead.serve.node.open_transaction import UNKNOWN, OpenTransaction
 from fairlead.serve.node.port import Wire
-from fairlead.serve.wire.records import (
+from fairlead.serve.wire.events import (
     ACCEPTED,
     DECLARED,
     REJECTED,
@@ -44,10 +44,10 @@ class Coordinator:
         self.wire, self.link = wire, link
         self._submit = submit
         self._next = 0
-        self._open: dict[bytes, Ledger] = {}
+        self._open: dict[bytes, OpenTransaction] = {}
         wire.credit(link, CREDIT)
 
-    def ledger(self, transaction: bytes) -> Ledger | None:
+    def ledger(self, transaction: bytes) -> OpenTransaction | None:
         """The transaction that is called so."""
         return self._open.get(transaction)
 
@@ -87,13 +87,13 @@ class Coordinator:
             return
         self._next += 1
         transaction = self._next.to_bytes(8)
-        self._open[transaction] = Ledger([], {})
+        self._open[transaction] = OpenTransaction([], {})
         self.wire.settle(delivery, Outcome(DECLARED, transaction=transaction))
 
-    def _commit(self, delivery: int, ledger: Ledger) -> None:
+    def _commit(self, delivery: int, ledger: OpenTransaction) -> None:
         ends: list[Ending] = []
         for settlement in ledger.settled.values():
-            settlement.holding, endings = settlement.desk.ended_in(
+            settlement.holding, endings = settlement.consumers.ended_in(
                 settlement.receiver, settlement.event.delivery, settlement.event.outcome
             )
             ends += endings
@@ -112,7 +112,7 @@ class Coordinator:
         self.wire.pending -= ledger.size
         for settlement in ledger.settled.values():
             stored = error is None
-            settlement.desk.ended_with(
+            settlement.consumers.ended_with(
                 settlement.receiver, settlement.event, settlement.holding, stored=stored
             )
         if error is None:
@@ -131,20 +131,20 @@ class Coordinator:
         self._open.clear()
 
 
-def roll_back(ledger: Ledger, *, failed: bool = False) -> None:
+def roll_back(ledger: OpenTransaction, *, failed: bool = False) -> None:
     """What was sent is forgotten; what its receiver has forgotten comes again.
 
     `failed`: whether the message is to blame that was settled last: its client was busy with that.
     """
     for number in [*ledger.settled][-1:] if failed else []:
         last = ledger.settled[number]
-        last.desk.rolled_back(last.receiver, number)
+        last.consumers.rolled_back(last.receiver, number)
     for settlement in ledger.settled.values():
         if settlement.event.settled:
             again = Disposed(
                 settlement.event.link, settlement.event.delivery, Outcome(RELEASED), settled=False
             )
-            settlement.desk.disposed(settlement.receiver, again)
+            settlement.consumers.disposed(settlement.receiver, again)
 
 
 def _asked(sections: bytes) -> tuple[int, list[Any]]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.serve import codec
-from fairlead.serve.wire import records as r
+from fairlead.serve.wire import events as r
 from fairlead.serve.wire.deliveries import say_outcome
 from fairlead.serve.wire.engine import Engine
-from fairlead.serve.wire.known import Settings
+from fairlead.serve.wire.engine_links import Settings
 from fairlead.serve.wire.proton import FFI, LIB, put, set_condition
 
 __all__ = ["Connection", "Settings"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.serve.codec import Described, Symbol, ULong
-from fairlead.serve.wire import records as r
+from fairlead.serve.wire import events as r
 from fairlead.serve.wire.proton import LIB, put, set_condition, text, value_of
 
 KINDS: Final = (r.ACCEPTED, r.REJECTED, r.RELEASED, r.MODIFIED)

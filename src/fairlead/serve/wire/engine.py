@@ -12,14 +12,14 @@ from typing import Any, Final
 from msgspec import structs
 
 from fairlead.serve.codec import Symbol
-from fairlead.serve.wire import records as r
+from fairlead.serve.wire import events as r
 from fairlead.serve.wire.deliveries import outcome_of
-from fairlead.serve.wire.known import (
+from fairlead.serve.wire.engine_links import (
     CHUNK,
     INVALID,
     LEAST_IDLE,
     LIMIT,
-    Known,
+    EngineLinks,
     Settings,
     condition_of,
     terminus_of,
@@ -64,10 +64,10 @@ class Engine:
         self._settings = settings
         self._frames = Frames(settings.max_frame)
         self._events: list[r.Event] = []
-        self._links: dict[int, Known] = {}
+        self._links: dict[int, EngineLinks] = {}
         """Address of the engine's link → it."""
-        self._by_number: dict[int, Known] = {}
-        self._deliveries: dict[int, tuple[Any, Known, int | None]] = {}
+        self._by_number: dict[int, EngineLinks] = {}
+        self._deliveries: dict[int, tuple[Any, EngineLinks, int | None]] = {}
         """Number → the engine's delivery, until it is settled, its link, and how many bytes were
         sent; None: it came."""
         self._numbers: dict[int, int] = {}
@@ -312,7 +312,7 @@ class Engine:
             settled=LIB.pn_link_remote_snd_settle_mode(pointer) == LIB.PN_SND_SETTLED,
             session=address(LIB.pn_link_session(pointer)),
         )
-        known = Known(link, pointer, [], 0, set())
+        known = EngineLinks(link, pointer, [], 0, set())
         self._links[address(pointer)] = self._by_number[link.number] = known
         self._events.append(r.Attached(link))
 
@@ -333,7 +333,7 @@ class Engine:
             LIB.pn_link_detach(pointer)
         self._detached(known, closed=closed, orderly=True)
 
-    def _detached(self, known: Known, *, closed: bool, orderly: bool) -> None:
+    def _detached(self, known: EngineLinks, *, closed: bool, orderly: bool) -> None:
         pointer = known.pointer
         self._forget(known)
         LIB.pn_link_free(pointer)
@@ -360,7 +360,7 @@ class Engine:
         elif LIB.pn_link_current(known.pointer) == pointer:
             self._came(known, pointer)
 
-    def _disposed(self, known: Known, pointer: Any) -> None:  # noqa: ANN401
+    def _disposed(self, known: EngineLinks, pointer: Any) -> None:  # noqa: ANN401
         number = self._numbers.get(address(pointer))
         settled = bool(LIB.pn_delivery_settled(pointer))
         outcome = outcome_of(pointer)
@@ -372,7 +372,7 @@ class Engine:
         self._traffic.settled[outcome.kind] += 1
         self._events.append(r.Disposed(known.link, number, outcome, settled))
 
-    def _came(self, known: Known, pointer: Any) -> None:  # noqa: ANN401
+    def _came(self, known: EngineLinks, pointer: Any) -> None:  # noqa: ANN401
         link = known.pointer
         if not known.link.open:  # it was detached, and the peer does not know yet
             self._drop(known, pointer)
@@ -409,18 +409,18 @@ class Engine:
             self._remember(known, number, pointer, None)
         self._events.append(r.Delivered(known.link, number, sections, transaction))
 
-    def _drop(self, known: Known, pointer: Any) -> None:  # noqa: ANN401
+    def _drop(self, known: EngineLinks, pointer: Any) -> None:  # noqa: ANN401
         self._let_go(known)
         LIB.pn_link_advance(known.pointer)
         LIB.pn_delivery_settle(pointer)
 
-    def _let_go(self, known: Known) -> None:
+    def _let_go(self, known: EngineLinks) -> None:
         self.held -= known.size
         known.pieces, known.size = [], 0
 
     # -------- what is known
 
-    def _remember(self, known: Known, number: int, pointer: Any, sent: int | None) -> None:  # noqa: ANN401
+    def _remember(self, known: EngineLinks, number: int, pointer: Any, sent: int | None) -> None:  # noqa: ANN401
         self._deliveries[number] = pointer, known, sent
         known.deliveries.add(number)
         if sent is not None:
@@ -439,11 +439,11 @@ class Engine:
             self._given -= sent
         return pointer, sent
 
-    def _forget_deliveries(self, known: Known) -> None:
+    def _forget_deliveries(self, known: EngineLinks) -> None:
         for number in [*known.deliveries]:
             self._forget_delivery(number)
 
-    def _forget(self, known: Known) -> None:
+    def _forget(self, known: EngineLinks) -> None:
         self._forget_deliveries(known)
         known.link.open = False
         self._let_go(known)

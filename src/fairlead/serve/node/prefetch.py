@@ -28,7 +28,7 @@ class Portion(NamedTuple):
     """Messages of each, at most."""
 
 
-class Portions:
+class Prefetch:
     """Those of one queue."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from fairlead.serve.wire import records as r
+from fairlead.serve.wire import events as r
 from fairlead.serve.wire.proton import (
     LIB,
     names_of,
@@ -41,7 +41,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether the engine itself answers SASL, and lets in whoever says ANONYMOUS."""
 
 
-class Known(Struct, eq=False):
+class EngineLinks(Struct, eq=False):
     """A link, and what the engine knows it by."""
 
     link: r.Link

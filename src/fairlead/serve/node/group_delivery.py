@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from fairlead.serve.node.calls import Ending
-from fairlead.serve.node.tries import Tries
-from fairlead.serve.wire.records import ACCEPTED, MODIFIED, REJECTED, Outcome
+from fairlead.serve.node.delivery_counts import DeliveryCounts
+from fairlead.serve.wire.events import ACCEPTED, MODIFIED, REJECTED, Outcome
 from fairlead.store.queues.failing import ERROR
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settlement import (
@@ -34,15 +34,17 @@ SHORTEST, LONGEST = 100_000, 10_000_000
 """Microseconds for which it waits: at first, and at most."""
 
 
-class Holding:
+class GroupDelivery:
     """What is held of a group, what is under way of it, and what became of it so far.
 
     Of a message that is done the store hears at once, while the group stays. One that comes back
     does so with the whole group: until that, nothing more of it is given.
     """
 
-    def __init__(self, queue: str, held: TakenGroup, tries: Tries, *, raises: bool) -> None:
-        """As it was taken. `tries`: those of its server. `raises`: as its desk has it."""
+    def __init__(
+        self, queue: str, held: TakenGroup, tries: DeliveryCounts, *, raises: bool
+    ) -> None:
+        """As it was taken. `tries`: those of its server. `raises`: as its queue has it."""
         self.queue, self.held = queue, held
         self._raises = raises and bool(held.group)
         self._tries = tries

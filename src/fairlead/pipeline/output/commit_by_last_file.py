@@ -25,7 +25,7 @@ LAST: Final = (SUMMARY, COMPARISON)
 log = logging.getLogger("fairlead")
 
 
-class InPlace:
+class CommitByLastFile:
     """Results in the making, in the folder where they are to stand."""
 
     def __init__(self, final: HadoopPath, out: str, *, overwrite: bool) -> None:

@@ -42,7 +42,7 @@ class Tried(Struct):
             self.counts[number] = 1
 
 
-class Tries:
+class DeliveryCounts:
     """Those of the groups that one server has given back."""
 
     def __init__(self) -> None:

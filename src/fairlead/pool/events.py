@@ -23,15 +23,15 @@ from fairlead.balance.rules.rule import Rule
 from fairlead.errors import ConfigError, MessageError, RuleError
 from fairlead.order.key import UNRAISED
 from fairlead.pool.job import FAILED, OVER, WAITING, WORKING, Job
-from fairlead.pool.line import Line
 from fairlead.pool.log import Log
 from fairlead.pool.queue import Queue
+from fairlead.pool.work_order import Line
 
 NO_CANDIDATE: Final = -2
 """Instead of a member: nobody is left, and nobody is waited for."""
 
 
-class Core:
+class PoolEvents:
     """One cluster with its queues and readers. Pure, and not thread-safe."""
 
     def __init__(self, cluster: Cluster, log: Log | None = None) -> None:

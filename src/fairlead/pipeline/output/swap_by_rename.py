@@ -15,12 +15,12 @@ from collections.abc import Mapping
 
 from fairlead.errors import OutputError
 from fairlead.pipeline.output import claim as claims
-from fairlead.pipeline.output.in_place import LAST
+from fairlead.pipeline.output.commit_by_last_file import LAST
 from fairlead.pipeline.output.staging import LOCK, OLD
 from fairlead.pipeline.spark.hadoop import HadoopPath
 
 
-class Beside:
+class SwapByRename:
     """Results in the making, in a hidden folder beside their place."""
 
     def __init__(self, final: HadoopPath, out: str, *, overwrite: bool) -> None:

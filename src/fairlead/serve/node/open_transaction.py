@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from fairlead.serve.node.calls import Send
 from fairlead.serve.node.conditions import LIMIT
-from fairlead.serve.node.desk import Desk, ReceiverLink
-from fairlead.serve.node.holding import Holding
-from fairlead.serve.wire.records import Condition, Disposed
+from fairlead.serve.node.group_delivery import GroupDelivery
+from fairlead.serve.node.queue_consumers import QueueConsumers, ReceiverLink
+from fairlead.serve.wire.events import Condition, Disposed
 
 UNKNOWN: Final = "amqp:transaction:unknown-id"
 MOST_BYTES: Final = 128 * 1024 * 1024
@@ -22,13 +22,13 @@ MOST_PARTS: Final = 100_000
 class Settled(Struct):
     """What a peer says in a transaction of a message that it was sent."""
 
-    desk: Desk
+    consumers: QueueConsumers
     receiver: ReceiverLink
     event: Disposed
-    holding: Holding | None = None
+    holding: GroupDelivery | None = None
 
 
-class Ledger(Struct, eq=False):
+class OpenTransaction(Struct, eq=False):
     """What happens in one transaction."""
 
     sends: list[Send]
@@ -57,7 +57,7 @@ class Ledger(Struct, eq=False):
     def whole(self) -> bool:
         """Whether all that is settled in it is still under way."""
         return all(
-            settlement.desk.has(settlement.receiver, settlement.event.delivery)
+            settlement.consumers.has(settlement.receiver, settlement.event.delivery)
             for settlement in self.settled.values()
         )
 

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 from py4j.protocol import Py4JError
 
 from fairlead.errors import OutputError
-from fairlead.pipeline.output.beside import Beside
+from fairlead.pipeline.output.commit_by_last_file import CommitByLastFile
 from fairlead.pipeline.output.delivery import Delivery
 from fairlead.pipeline.output.disk_full import writing
-from fairlead.pipeline.output.in_place import InPlace
+from fairlead.pipeline.output.swap_by_rename import SwapByRename
 from fairlead.pipeline.output.write import writer
 from fairlead.pipeline.paths import SPECIAL, URL
 from fairlead.pipeline.spark.hadoop import HadoopPath
@@ -24,7 +24,7 @@ PASSED_OVER: Final = ("_", ".")
 """How names begin that Spark passes over where it reads."""
 
 
-class ElsewhereDelivery(Delivery):
+class UriDelivery(Delivery):
     """Results at a URI.
 
     Where a folder there is renamed in one step, it is made beside its place; elsewhere in its
@@ -48,14 +48,14 @@ class ElsewhereDelivery(Delivery):
                 "with . nor with _"
             )
         self._files: dict[str, bytes] = {}
-        self._making: Beside | InPlace | None = None
+        self._making: SwapByRename | CommitByLastFile | None = None
 
     def begin(self, spark: SparkSession) -> None:
         """Refuse a place that is taken or not reached, and claim it."""
         with writing(self.out):
             final = HadoopPath(spark, self.out)
             self._refuse_what_is_read(spark, final)
-            kind = Beside if final.renamed_at_once() else InPlace
+            kind = SwapByRename if final.renamed_at_once() else CommitByLastFile
             self._making = kind(final, self.out, overwrite=self.overwrite)
             self._making.begin()
 
@@ -74,7 +74,7 @@ class ElsewhereDelivery(Delivery):
             )
 
     @property
-    def making(self) -> Beside | InPlace:
+    def making(self) -> SwapByRename | CommitByLastFile:
         """What is made."""
         if self._making is None:
             raise OutputError(f"{self.out}: found no session, allowed: after `begin`")

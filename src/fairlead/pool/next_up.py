@@ -7,8 +7,8 @@ from fairlead.order.key import Entry
 from fairlead.order.outlook import Outlook, look_ahead
 from fairlead.order.waiting import Item
 from fairlead.pool.job import Job
-from fairlead.pool.line import Line
 from fairlead.pool.waiting import Tenant
+from fairlead.pool.work_order import Line
 
 
 def outlook(line: Line, most: int) -> Outlook:

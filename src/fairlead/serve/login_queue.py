@@ -1,4 +1,4 @@
-"""Turns: whoever asks for what takes long waits behind one of each other network, and no more."""
+"""Whoever logs in waits behind one of each other network, and no more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Line = dict[str, deque[asyncio.Future[None]]]
 """Those who wait, by network; the first network is the next one."""
 
 
-class Turns:
+class LoginQueue:
     """One at a time; of those who wait, the networks take turns.
 
     So whoever tries passwords by the thousand keeps nobody waiting who is elsewhere. Every second

@@ -8,7 +8,7 @@ from typing import Final
 
 from fairlead.serve.node.calls import Ask, Call
 from fairlead.serve.node.conditions import LATE, RECEIVER_FAILED
-from fairlead.serve.wire.records import ACCEPTED, REJECTED, Condition, Outcome
+from fairlead.serve.wire.events import ACCEPTED, REJECTED, Condition, Outcome
 from fairlead.store.clusters.deliveries import TIMEOUT, Delivery
 
 LOOK: Final = 0.25

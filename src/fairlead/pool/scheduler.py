@@ -12,7 +12,7 @@ from fairlead.balance.changes import resolve
 from fairlead.balance.message import Message
 from fairlead.balance.times import MICROS, Time, moment
 from fairlead.errors import ChangeError, MessageError, PoolError
-from fairlead.pool.core import Core
+from fairlead.pool.events import PoolEvents
 from fairlead.pool.job import CANCELLED, OVER, TIMEOUT, WAITING, WORKING
 from fairlead.pool.log import Log
 from fairlead.pool.request import PoolDecision, Request
@@ -22,14 +22,14 @@ from fairlead.pool.waiter import TaskWaiter, ThreadWaiter
 W = TypeVar("W", ThreadWaiter, TaskWaiter)
 
 
-class Running:
+class Scheduler:
     """The clusters of a pool while it runs. Thread-safe; no event happens at the time of another.
 
     So a replay of its journal goes through the same events in the same order.
     """
 
     def __init__(
-        self, cores: dict[str, Core], log: Log | None, clock: Callable[[], Time] | None
+        self, cores: dict[str, PoolEvents], log: Log | None, clock: Callable[[], Time] | None
     ) -> None:
         """`cores` by the names of their clusters; `clock`: None for this machine's."""
         self.lock = Lock()
@@ -66,7 +66,7 @@ class Running:
                 self._settle(core)
             self._set_timer()
 
-    def prioritise(self, core: Core, said: Message, group: str, priority: int | None) -> bool:
+    def prioritise(self, core: PoolEvents, said: Message, group: str, priority: int | None) -> bool:
         """As `Pool.prioritise`; `said`: the same as a message says it."""
         with self.lock:
             self._tick(core)
@@ -178,7 +178,7 @@ class Running:
             return (self._since + monotonic_ns()) // 1000
         return moment(self._clock(), "clock", MessageError)
 
-    def _tick(self, core: Core) -> None:
+    def _tick(self, core: PoolEvents) -> None:
         """Every event has a time of its own; what is due before it happens before."""
         now = self._time()
         if core.follows_up:
@@ -187,7 +187,7 @@ class Running:
             now = self._now + 1
         self._now = core.now = now
 
-    def _make_due(self, core: Core, now: int) -> None:
+    def _make_due(self, core: PoolEvents, now: int) -> None:
         while (due := core.due) is not None and due <= now:
             self._now = core.now = max(due, self._now + 1)
             core.change([])
@@ -209,13 +209,13 @@ class Running:
 
     # what has become of jobs
 
-    def _settle(self, core: Core) -> None:
+    def _settle(self, core: PoolEvents) -> None:
         """What waits is assigned to who is ready now, and readers look for work."""
         if core.outside.waiting:
             core.assign()
         self._look(core)
 
-    def _look(self, core: Core) -> None:
+    def _look(self, core: PoolEvents) -> None:
         """Readers look for work, and whoever waited for what has happened is woken."""
         if core.touched:
             core.look()
@@ -228,7 +228,7 @@ class Running:
                     core.complete(request, CANCELLED)
                 self._settle(core)
 
-    def _tell_started(self, core: Core) -> list[Request]:
+    def _tell_started(self, core: PoolEvents) -> list[Request]:
         """Wake whoever has a reader now; returns those of whom nobody is there any more."""
         gone = []
         for request in cast("list[Request]", core.started):
@@ -241,7 +241,7 @@ class Running:
         core.started.clear()
         return gone
 
-    def _tell_ended(self, core: Core) -> None:
+    def _tell_ended(self, core: PoolEvents) -> None:
         """Count what is over, and wake whoever waits for it."""
         for request in cast("list[Request]", core.ended):
             self.ended[request.outcome] = self.ended.get(request.outcome, 0) + 1

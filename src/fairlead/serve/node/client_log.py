@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from fairlead.serve.wire.records import Condition, Link, near
+from fairlead.serve.wire.events import Condition, Link, near
 
 LOGGER: Final = logging.getLogger("fairlead.serve")
 REFUSALS: Final = 20

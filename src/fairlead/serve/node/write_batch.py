@@ -17,8 +17,8 @@ RETRY: Final = 1.0
 """Seconds until the store is told again what it could not take, as its database was gone."""
 
 
-class Units:
-    """Units in their order; one write at a time, so that they stay in it.
+class WriteBatches:
+    """Units of work in their order; one write at a time, so that they stay in it.
 
     Nothing waits for others to come: what comes while a transaction is committed is the next one.
     """

@@ -32,6 +32,6 @@ def delivery_to(
         from fairlead.pipeline.output.catalog import CatalogDelivery
 
         return CatalogDelivery(out, overwrite=overwrite, read=read)
-    from fairlead.pipeline.output.elsewhere import ElsewhereDelivery
+    from fairlead.pipeline.output.uri_target import UriDelivery
 
-    return ElsewhereDelivery(out, overwrite=overwrite, read=read)
+    return UriDelivery(out, overwrite=overwrite, read=read)

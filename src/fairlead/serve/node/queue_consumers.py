@@ -10,13 +10,13 @@ from fairlead.errors import StoreError
 from fairlead.serve import message as messages
 from fairlead.serve.message import Facts
 from fairlead.serve.node.calls import Call, Ending, More, Take, Unit
+from fairlead.serve.node.client_log import STILL, Who, settles_nothing
 from fairlead.serve.node.conditions import condition_of
-from fairlead.serve.node.holding import LOST, ROLLED_BACK, Holding
+from fairlead.serve.node.delivery_counts import DeliveryCounts
+from fairlead.serve.node.group_delivery import LOST, ROLLED_BACK, GroupDelivery
 from fairlead.serve.node.port import Wire
-from fairlead.serve.node.portions import Portions
-from fairlead.serve.node.telling import STILL, Who, settles_nothing
-from fairlead.serve.node.tries import Tries
-from fairlead.serve.wire.records import (
+from fairlead.serve.node.prefetch import Prefetch
+from fairlead.serve.wire.events import (
     ACCEPTED,
     REJECTED,
     Disposed,
@@ -54,13 +54,13 @@ class ReceiverLink:
         self.credit = 0
         self.drain = 0
         """The number of the take after which its credit is given back; 0: it keeps it."""
-        self.holdings: dict[int, Holding] = {}
+        self.holdings: dict[int, GroupDelivery] = {}
         """By the groups' ids."""
-        self.ready: deque[Holding] = deque()
+        self.ready: deque[GroupDelivery] = deque()
         """Those of which there may be something to give, the first to be given first."""
-        self.late: list[Holding] = []
+        self.late: list[GroupDelivery] = []
         """Those for which something came while it wanted nothing."""
-        self.under_way: dict[int, tuple[Holding, Given]] = {}
+        self.under_way: dict[int, tuple[GroupDelivery, Given]] = {}
         """By the numbers of the deliveries, in their order."""
         self.in_transaction = 0
         """The delivery that was settled last in a transaction that may not have ended yet."""
@@ -99,7 +99,7 @@ class ReceiverLink:
         return max(left, 0)
 
 
-class Desk:
+class QueueConsumers:
     """A queue's receivers. What it asks is `ask`ed; what is to be stored is `submit`ted."""
 
     def __init__(
@@ -108,7 +108,7 @@ class Desk:
         group: str | None,
         ask: Callable[[Call], None],
         submit: Callable[[Unit], None],
-        tries: Tries,
+        tries: DeliveryCounts,
         *,
         raises: bool = False,
     ) -> None:
@@ -122,13 +122,13 @@ class Desk:
         self._tries = tries
         self._ask, self._submit = ask, submit
         self.links: deque[ReceiverLink] = deque()
-        self._by_group: dict[str, tuple[ReceiverLink, Holding]] = {}
+        self._by_group: dict[str, tuple[ReceiverLink, GroupDelivery]] = {}
         """Who holds what, of the groups that have names."""
         self._taking = False
         self._again = True
         """Whether there may be something to take."""
         self._takes = 0
-        self._portions = Portions()
+        self._portions = Prefetch()
         self.stopped = False
         self.now = 0.0
 
@@ -143,7 +143,7 @@ class Desk:
         return self._taking
 
     @property
-    def holdings(self) -> Iterable[Holding]:
+    def holdings(self) -> Iterable[GroupDelivery]:
         """All that is held."""
         return (holding for receiver in self.links for holding in receiver.holdings.values())
 
@@ -234,7 +234,7 @@ class Desk:
 
     def ended_in(
         self, receiver: ReceiverLink, delivery: int, outcome: Outcome
-    ) -> tuple[Holding | None, list[Ending]]:
+    ) -> tuple[GroupDelivery | None, list[Ending]]:
         """What a transaction says of a message, for the store; `ended_with` says how that went."""
         pair = receiver.under_way.pop(delivery, None)
         receiver.still_since = self.now if receiver.under_way else None
@@ -249,7 +249,12 @@ class Desk:
         return holding, [] if part is None else [part]
 
     def ended_with(
-        self, receiver: ReceiverLink, event: Disposed, holding: Holding | None, *, stored: bool
+        self,
+        receiver: ReceiverLink,
+        event: Disposed,
+        holding: GroupDelivery | None,
+        *,
+        stored: bool,
     ) -> None:
         """What a transaction said of a message is stored; if not, its group goes back."""
         receiver.wire.settle(event.delivery, event.outcome if stored else Outcome(0))
@@ -260,12 +265,12 @@ class Desk:
         self._again = True
         self.look()
 
-    def _drop(self, receiver: ReceiverLink, holding: Holding) -> None:
+    def _drop(self, receiver: ReceiverLink, holding: GroupDelivery) -> None:
         receiver.holdings.pop(holding.held.id, None)
         self._by_group.pop(holding.held.group, None)
 
     def _settle(
-        self, receiver: ReceiverLink, holding: Holding, answer: Disposed | None = None
+        self, receiver: ReceiverLink, holding: GroupDelivery, answer: Disposed | None = None
     ) -> None:
         self._drop(receiver, holding)
         if holding.lost:
@@ -273,7 +278,7 @@ class Desk:
             return
         self._store(holding.last(), receiver, holding, answer)
 
-    def _finish(self, receiver: ReceiverLink, holding: Holding) -> None:
+    def _finish(self, receiver: ReceiverLink, holding: GroupDelivery) -> None:
         if not holding.over:
             self._settle(receiver, holding)
 
@@ -281,7 +286,7 @@ class Desk:
         self,
         ends: list[Ending],
         receiver: ReceiverLink,
-        holding: Holding,
+        holding: GroupDelivery,
         answer: Disposed | None,
     ) -> None:
         self._submit(Unit(self._stored, ends=ends, owner=(receiver, holding, answer)))
@@ -337,7 +342,7 @@ class Desk:
             self._look_for_more(*self._by_group[group])
         self.look()
 
-    def _look_for_more(self, receiver: ReceiverLink, holding: Holding) -> None:
+    def _look_for_more(self, receiver: ReceiverLink, holding: GroupDelivery) -> None:
         if not holding.held.group or holding.over:
             return
         if holding.asked or holding.waiting or holding.returns or not receiver.credit:
@@ -351,7 +356,7 @@ class Desk:
     def found_more(
         self,
         receiver: ReceiverLink,
-        holding: Holding,
+        holding: GroupDelivery,
         found: list[Received],
         error: Exception | None,
     ) -> None:
@@ -373,7 +378,7 @@ class Desk:
         if error is None:
             self._portions.found([len(held.messages) for held in found])
         for held in found:
-            self._give(Holding(self.queue, held, self._tries, raises=self._raises))
+            self._give(GroupDelivery(self.queue, held, self._tries, raises=self._raises))
         self._again = self._again or len(found) == call.most
         if error is None and not self._again:
             self._drained()
@@ -385,7 +390,7 @@ class Desk:
                 receiver.wire.drained(receiver.link)
                 receiver.credit = receiver.drain = 0
 
-    def _give(self, holding: Holding) -> None:
+    def _give(self, holding: GroupDelivery) -> None:
         """To the next link that wants something."""
         for _ in range(len(self.links)):
             receiver = self.links[0]
@@ -400,7 +405,7 @@ class Desk:
                 return
         self._submit(Unit(self._stored, ends=holding.last(), owner=(None, holding, None)))
 
-    def _serve_with(self, receiver: ReceiverLink, holding: Holding) -> None:
+    def _serve_with(self, receiver: ReceiverLink, holding: GroupDelivery) -> None:
         """Send what was read of a group, and fill the credit with the rest of it."""
         self.serve(receiver)
         if not holding.is_read:
@@ -419,7 +424,7 @@ class Desk:
             if not holding.open:
                 self._check(receiver, holding)
 
-    def _check(self, receiver: ReceiverLink, holding: Holding) -> None:
+    def _check(self, receiver: ReceiverLink, holding: GroupDelivery) -> None:
         """Settle a group of which nothing is under way, and nothing is left to be given."""
         if holding.open or holding.over or holding.asked:
             return
@@ -428,7 +433,7 @@ class Desk:
         elif holding.idle_since is None:
             holding.idle_since = self.now
 
-    def _send(self, receiver: ReceiverLink, holding: Holding) -> None:
+    def _send(self, receiver: ReceiverLink, holding: GroupDelivery) -> None:
         message = holding.give()
         holding.idle_since = None
         attempt = holding.tries_of(message) + 1

@@ -15,9 +15,9 @@ from fairlead import Cluster, dispatch
 from fairlead.errors import ChangeError, OutputError, UserError
 from fairlead.pipeline.intake.changes_elsewhere import changes_at
 from fairlead.pipeline.intake.read import read
+from fairlead.pipeline.output.choose_target import delivery_to
 from fairlead.pipeline.output.claim import Claim
 from fairlead.pipeline.output.delivery import Delivery
-from fairlead.pipeline.output.places import delivery_to
 from fairlead.pipeline.output.run_folder import MANIFEST
 from fairlead.pipeline.paths import CLAIM, SUMMARY
 from fairlead.pipeline.questions.elsewhere import run_at

@@ -8,8 +8,8 @@ from typing import Any, Final
 from fairlead.serve.codec import Described
 from fairlead.serve.node.conditions import INVALID, NOT_FOUND, NOT_IMPLEMENTED
 from fairlead.serve.selector import SelectorError, selector
+from fairlead.serve.wire.events import Condition, Link, near
 from fairlead.serve.wire.names import CUT
-from fairlead.serve.wire.records import Condition, Link, near
 
 SUBJECT: Final = "subject:"
 TOPIC: Final = "topic"

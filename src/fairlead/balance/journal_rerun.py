@@ -20,7 +20,7 @@ Place = tuple[str, str, object]
 """Cluster, stream and sequence, which only one message has."""
 
 
-class Again(Balancer):
+class JournalRerun(Balancer):
     """A balancer that goes through a journal."""
 
     def decisions(
