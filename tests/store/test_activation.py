@@ -203,12 +203,12 @@ def test_for_a_transaction_that_outlasts_its_lease_no_reader_is_started() -> Non
     with Store.open(made_url("postgresql")) as store:
         store.send("q", 0)
         with activated(
-            store, desk, maximum=2, interval=0.01, in_transaction=True, lease=0.2
+            store, desk, maximum=2, interval=0.01, in_transaction=True, lease=2
         ) as found:
             until(lambda: desk.begun)
             for _ in range(50):
                 assert len(found.readers) == 1
-                time.sleep(0.02)
+                time.sleep(0.05)
             desk.go.release()
             until(lambda: desk.done)
         assert kinds(store) == ["sent", "taken", "accepted"]
