@@ -15,8 +15,8 @@ from benchmarks.scenarios import BY_WEIGHT, IN_ORDER, clusters, dropped, in_simp
 from benchmarks.timing import Line, medians
 from fairlead.compiled.plan import Plan
 from fairlead.memory.columns import mapped
-from fairlead.memory.dispatch import Options
-from fairlead.memory.files import Found, read
+from fairlead.memory.dispatch import MemoryOptions
+from fairlead.memory.files import CheckedTable, read
 from fairlead.memory.replay import run
 from fairlead.pipeline.intake.files import kind_of
 
@@ -79,7 +79,7 @@ def replayed(folder: Path, source: Path, what: str, number: int) -> None:
     found = read(str(source), kind_of(str(source), None, {}))
     table = mapped(found.table, str(source), {}, dropped(what))
     plans = {f"s{k}": Plan([each], []) for k, each in enumerate(clusters(what, number))}
-    compared = run(Found(table, found.malformed), plans, out, Options(rows="none"))
+    compared = run(CheckedTable(table, found.malformed), plans, out, MemoryOptions(rows="none"))
     assert len(compared.scenarios) == number
 
 

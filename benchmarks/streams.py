@@ -20,7 +20,7 @@ from fairlead.cli.table import MessagesTable
 from fairlead.config.clusters import load_clusters
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.streaming.commit import StreamFolder
-from fairlead.pipeline.streaming.follow import Asked, Following, start
+from fairlead.pipeline.streaming.follow import Following, StreamRequest, start
 
 PART_OF_ROWS = 5
 HORIZON = 86_400.0
@@ -127,7 +127,7 @@ def stream(spark: SparkSession, folder: Path, clusters: Path, *, trust: bool) ->
     table = MessagesTable.asked(str(source), made, None, False, None, None)
     # A folder without a file has no ending that would say the format.
     table = table._replace(input_format="parquet")
-    asked = Asked(
+    asked = StreamRequest(
         load_clusters(clusters),
         list,
         Options(where=str(source), trust_ids=trust),

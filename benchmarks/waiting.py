@@ -7,7 +7,7 @@ from collections.abc import Callable
 from benchmarks.timing import Line
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import Message
-from fairlead.sockets.lanes import Lanes
+from fairlead.sockets.lanes import SendLanes
 from fairlead.sockets.ring import Lane, Ring
 
 PEERS, WAITING, TURNS = 3, 10_000, 300
@@ -49,7 +49,9 @@ class LaneByLane:
                     del self._lines[lane]
 
 
-def microseconds(settings: dict[str, object], kind: type[Lanes[Item]] | type[LaneByLane]) -> float:
+def microseconds(
+    settings: dict[str, object], kind: type[SendLanes[Item]] | type[LaneByLane]
+) -> float:
     """Of one peer that becomes ready, gets what waits first, and is busy again."""
     ring = Ring(settings, capacity=1)
     names = [f"peer-{k}" for k in range(PEERS)]
@@ -89,7 +91,7 @@ def lines() -> list[Line]:
     """How many times longer the plainest way takes."""
     found = []
     for what, settings in SETTINGS.items():
-        kinds: tuple[type[Lanes[Item]], type[LaneByLane]] = (Lanes, LaneByLane)
+        kinds: tuple[type[SendLanes[Item]], type[LaneByLane]] = (SendLanes, LaneByLane)
         ours, plain = (min(microseconds(settings, kind) for _ in range(3)) for kind in kinds)
         print(f"    {what}: {ours:.1f} µs, lane by lane {plain:.1f} µs", flush=True)
         name = f"workers that become ready a second, 10,000 messages wait in {what}"

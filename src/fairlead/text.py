@@ -132,7 +132,7 @@ def visible(text: str, longest: int = LONGEST_TEXT) -> str:
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
-class Names:
+class ShortNames:
     """Short names for destinations, no two the same."""
 
     def __init__(self, *, with_cluster: bool) -> None:

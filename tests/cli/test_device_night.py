@@ -21,8 +21,8 @@ from fairlead.cli.explain_interval import clock, moment, story
 from fairlead.errors import OutputError, SocketError, SocketTimeoutError, UserError
 from fairlead.sockets import Device, Rep, Req, folder
 from fairlead.sockets.folder import JournalFolder
-from fairlead.sockets.journal import Recorded
-from fairlead.sockets.metrics import Metrics
+from fairlead.sockets.journal import JournalStretch
+from fairlead.sockets.metrics import SocketMetrics
 from fairlead.sockets.tls import authority, identity
 from sockets.identity import new_identity
 from sockets.test_req_rep import serving
@@ -34,8 +34,8 @@ __all__ = ["device", "site"]
 CLUSTER = Cluster.of("nanomsg", destination=[{"name": "A", "address": "tcp://127.0.0.1:1"}])
 
 
-def rows(count: int, begin: int = 0) -> Recorded:
-    return Recorded([{"id": str(k)} for k in range(begin, begin + count)], [])
+def rows(count: int, begin: int = 0) -> JournalStretch:
+    return JournalStretch([{"id": str(k)} for k in range(begin, begin + count)], [])
 
 
 def ids(place: Path) -> list[int]:
@@ -216,7 +216,7 @@ def test_only_who_shows_a_certificate_may_connect_where_that_is_asked(tmp_path: 
 
 
 def test_counters_are_read_over_http_on_loopback() -> None:
-    with Device() as found, Rep() as rep, Req() as req, Metrics(found, "0") as metrics:
+    with Device() as found, Rep() as rep, Req() as req, SocketMetrics(found, "0") as metrics:
         found.back.connect(rep.bind("tcp://127.0.0.1:0"), name='a "worker"')
         req.connect(found.front.bind("tcp://127.0.0.1:0"))
         with serving(rep, ""):
@@ -227,7 +227,7 @@ def test_counters_are_read_over_http_on_loopback() -> None:
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(metrics.url.replace("metrics", "other"))  # noqa: S310
         with pytest.raises(SocketError, match=r"metrics: 127.0.0.1:\d+: Address already in use"):
-            Metrics(found, metrics.url.split("/")[2])
+            SocketMetrics(found, metrics.url.split("/")[2])
     worker = r'{side="back",name="a \"worker\""}'
     assert f"fairlead_endpoint_sent_total{worker} 1" in lines
     assert f"fairlead_endpoint_held{worker} 0" in lines
@@ -235,7 +235,7 @@ def test_counters_are_read_over_http_on_loopback() -> None:
     assert any(line.startswith("fairlead_endpoint_state{") for line in lines)
     for wrong in ("", "x", "70000", ":5", "127.0.0.1:"):
         with pytest.raises(SocketError, match="allowed: PORT or HOST:PORT"):
-            Metrics(found, wrong)
+            SocketMetrics(found, wrong)
 
 
 def test_the_journal_of_a_drained_device_is_decided_alike_again(
@@ -377,10 +377,10 @@ def test_a_journal_that_is_removed_begins_with_how_it_stood(tmp_path: Path) -> N
         {"time": 2, **state, "value": "up"},
         {"time": 2, "target": "destination:A", "attribute": "present", "value": True},
     ]
-    journal.write(CLUSTER, Recorded([], changes))
+    journal.write(CLUSTER, JournalStretch([], changes))
     shutil.rmtree(place)
     new = {"time": 3, **state, "value": "failed"}
-    journal.write(CLUSTER, Recorded([{"id": "1"}], [new]))
+    journal.write(CLUSTER, JournalStretch([{"id": "1"}], [new]))
     assert journal.begun_anew == 1
     written = [json.loads(line) for line in (place / "changes.jsonl").read_text().splitlines()]
     assert written == [changes[2], new]

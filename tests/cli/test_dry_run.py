@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli.app import run
-from fairlead.results.look import Look
+from fairlead.results.look import TableLook
 
 POOL = 'policy = "weighted"\n[[destination]]\nname = "A"\n[[destination]]\nname = "B"\n'
 SECOND = 1_000_000
@@ -53,17 +53,17 @@ def test_spark_looks_alike(folder: Path, capsys: pytest.CaptureFixture[str], spa
 @pytest.mark.parametrize(
     ("look", "words"),
     [
-        (Look(100, {}, (0, 50 * SECOND), {}), []),
-        (Look(100, {"id": 2}, (0, 50 * SECOND), {}), ["2.00% of the rows are no messages"]),
-        (Look(9, {}, (SECOND, SECOND), {}), ["all messages have the same time, 1 s"]),
-        (Look(1, {}, (SECOND, SECOND), {}), []),
-        (Look(9, {}, (SECOND, NOW), {}), ["some are plain seconds, or in another unit"]),
-        (Look(9, {}, (NOW, NOW + SECOND), {}), ["is in the future"]),
-        (Look(9, {}, (NOW // 4, NOW), {}), ["the times span"]),
-        (Look(9, {}, None, {"web": 4, "": 2}), ["'web' that is in no file", "of no cluster"]),
+        (TableLook(100, {}, (0, 50 * SECOND), {}), []),
+        (TableLook(100, {"id": 2}, (0, 50 * SECOND), {}), ["2.00% of the rows are no messages"]),
+        (TableLook(9, {}, (SECOND, SECOND), {}), ["all messages have the same time, 1 s"]),
+        (TableLook(1, {}, (SECOND, SECOND), {}), []),
+        (TableLook(9, {}, (SECOND, NOW), {}), ["some are plain seconds, or in another unit"]),
+        (TableLook(9, {}, (NOW, NOW + SECOND), {}), ["is in the future"]),
+        (TableLook(9, {}, (NOW // 4, NOW), {}), ["the times span"]),
+        (TableLook(9, {}, None, {"web": 4, "": 2}), ["'web' that is in no file", "of no cluster"]),
     ],
 )
-def test_what_looks_wrong(look: Look, words: list[str]) -> None:
+def test_what_looks_wrong(look: TableLook, words: list[str]) -> None:
     odd = look.odd(NOW)
     assert len(odd) == len(words)
     for found, word in zip(odd, words, strict=True):

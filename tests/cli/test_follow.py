@@ -14,7 +14,7 @@ from fairlead.cli.app import run
 from fairlead.cli.follow import files_of, names_of
 from fairlead.cli.table import MessagesTable
 from fairlead.pipeline.options import Options
-from fairlead.pipeline.streaming.follow import Asked, start
+from fairlead.pipeline.streaming.follow import StreamRequest, start
 from fairlead.results.summary import Summary
 
 POOL = Cluster.of("round-robin", destination=[{"name": "a"}, {"name": "b"}])
@@ -56,7 +56,7 @@ def test_it_takes_old_files_that_come_late_and_misses_none_that_went(
     table = MessagesTable.asked(str(source), None, None, False, None, None)
 
     def to_the_end() -> Summary | None:
-        asked = Asked([POOL], list, Options(where=str(source)), 3600, 1, available_now=True)
+        asked = StreamRequest([POOL], list, Options(where=str(source)), 3600, 1, available_now=True)
         names = names_of(spark, str(source), 10)
         following = start(names, str(out), asked, files_of(spark, table))
         following.wait()

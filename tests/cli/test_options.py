@@ -13,7 +13,7 @@ from typer.core import TyperArgument, TyperGroup
 
 from fairlead.cli.app import SUBJECTS, commands, run
 from fairlead.cli.fail_if import gate
-from fairlead.cli.options import Read, Written, one_of, place, whole
+from fairlead.cli.options import Read, ResultFormat, one_of, place, whole
 from fairlead.cli.replay import rate_of
 from fairlead.errors import UserError
 from fairlead.pipeline.intake.files import kind_of
@@ -106,7 +106,7 @@ def every_command(command: Any) -> Iterator[Any]:
 
 
 def test_what_is_allowed_is_read() -> None:
-    assert one_of("--format", Written)("csv") is Written.csv
+    assert one_of("--format", ResultFormat)("csv") is ResultFormat.csv
     assert one_of("--input-format", Read)(Read.orc) is Read.orc
     assert whole("--count", 1, 9)("7") == 7
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.config.schemas import schema_of, validator
-from fairlead.config.services import Declared, check, load_declared
+from fairlead.config.services import ServicesFile, check, load_declared
 from fairlead.errors import ConfigError
 
 ALL = """
@@ -60,7 +60,7 @@ def write(folder: Path, text: str) -> Path:
     return file
 
 
-def declared(folder: Path, text: str) -> Declared:
+def declared(folder: Path, text: str) -> ServicesFile:
     return load_declared(write(folder, text))
 
 

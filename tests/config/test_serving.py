@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.config.serving import Place, Serving, is_loopback, load_serving, place_of
+from fairlead.config.serving import ListenAddress, ServingFile, is_loopback, load_serving, place_of
 from fairlead.errors import ConfigError, UserError
 
 ALL = """
@@ -47,9 +47,9 @@ def test_all_of_it_is_read(tmp_path: Path) -> None:
     file.write_text(ALL)
     found = load_serving(file)
     assert found.places == [
-        Place("localhost", 5672, secure=False),
-        Place("::1", 7000, secure=False),
-        Place("0.0.0.0", 5671, secure=True),  # noqa: S104
+        ListenAddress("localhost", 5672, secure=False),
+        ListenAddress("::1", 7000, secure=False),
+        ListenAddress("0.0.0.0", 5671, secure=True),  # noqa: S104
     ]
     assert [str(each) for each in found.places][1] == "amqp://[::1]:7000"
     assert [each.is_here for each in found.places] == [True, True, False]
@@ -63,10 +63,10 @@ def test_all_of_it_is_read(tmp_path: Path) -> None:
 def test_nothing_said_is_this_machine_alone(tmp_path: Path) -> None:
     file = tmp_path / "serve.toml"
     file.write_text("")
-    assert load_serving(file) == Serving()
-    assert [str(each) for each in Serving().places] == ["amqp://127.0.0.1:5672"]
-    assert Serving().lets_anybody
-    assert not Serving(users="users.toml").lets_anybody
+    assert load_serving(file) == ServingFile()
+    assert [str(each) for each in ServingFile().places] == ["amqp://127.0.0.1:5672"]
+    assert ServingFile().lets_anybody
+    assert not ServingFile(users="users.toml").lets_anybody
 
 
 @pytest.mark.parametrize(

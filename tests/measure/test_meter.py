@@ -19,7 +19,7 @@ from fairlead.compiled.plan import Plan
 from fairlead.measure.attempts import digest_of
 from fairlead.measure.bins import common, over
 from fairlead.measure.histograms import Bars, merged, waits, whole
-from fairlead.measure.lanes import HASH, Asked, MeasuredLanes
+from fairlead.measure.lanes import HASH, MeasuredLanes, MeasureRequest
 from fairlead.measure.measured import Measured, Moves, Slices
 from fairlead.measure.scenarios import Replayed, compared
 from fairlead.measure.timeline import there
@@ -27,8 +27,8 @@ from fairlead.measure.waits import EXACT
 from fairlead.memory.accepted import accepted
 from fairlead.memory.attempts import attempt_rows
 from fairlead.memory.counts import by_number, row_hashes
-from fairlead.memory.files import Found
-from fairlead.memory.prepared import Prepared, Simulation, measured, prepared
+from fairlead.memory.files import CheckedTable
+from fairlead.memory.prepared import PreparedMessages, Simulation, measured, prepared
 from fairlead.memory.validate import validate
 from fairlead.replay.traffic import CODE, SERVICE, TIME, Lane
 from fairlead.results.comparison import Waits, Window
@@ -84,8 +84,8 @@ PLANS = {
 }
 
 
-def ready(table: pa.Table, plan: Plan) -> Prepared:
-    return prepared(accepted(validate(Found(table, None), plan, worked=True)), [plan])
+def ready(table: pa.Table, plan: Plan) -> PreparedMessages:
+    return prepared(accepted(validate(CheckedTable(table, None), plan, worked=True)), [plan])
 
 
 def exact(found: list[int], part: float) -> float:
@@ -217,13 +217,13 @@ def test_over_time_it_comes_to_the_same(name: str) -> None:
             assert lowest <= found_here <= lowest * 1.032
 
 
-def edges(own: Prepared, rows: list[dict[str, Any]]) -> tuple[int, int]:
+def edges(own: PreparedMessages, rows: list[dict[str, Any]]) -> tuple[int, int]:
     assert own.messages.period is not None
     first, latest = own.messages.period
     return first, max([latest, *(whole_micros(r["finish"]) for r in rows if r["finish"])])
 
 
-def pieces(own: Prepared, codes: Any, size: int) -> list[pa.RecordBatch]:
+def pieces(own: PreparedMessages, codes: Any, size: int) -> list[pa.RecordBatch]:
     table = own.messages.table
     whole_table = pa.table(
         {
@@ -252,7 +252,7 @@ def test_pieces_that_are_forgotten_give_the_same(monkeypatch: pytest.MonkeyPatch
     for code, whose in zip(codes.tolist(), own.messages.table["cluster"].to_pylist(), strict=True):
         names[code] = whose
     lane = Lane(0, known, np.arange(len(known.classes), dtype=np.int32))
-    lanes = MeasuredLanes([lane], simulation.traits, Asked(asked, names))
+    lanes = MeasuredLanes([lane], simulation.traits, MeasureRequest(asked, names))
     for piece in pieces(own, codes, 17):
         list(lanes.feed(piece))
     list(lanes.finish())

@@ -11,13 +11,13 @@ from fairlead import Change, Cluster
 from fairlead.compiled.plan import Plan
 from fairlead.memory import processes
 from fairlead.memory.accepted import accepted
-from fairlead.memory.dispatch import Options
-from fairlead.memory.files import Found
-from fairlead.memory.prepared import Prepared, prepared
+from fairlead.memory.dispatch import MemoryOptions
+from fairlead.memory.files import CheckedTable
+from fairlead.memory.prepared import PreparedMessages, prepared
 from fairlead.memory.replay import run
 from fairlead.memory.validate import validate
 from fairlead.recommend.goal import cost_of, target_of
-from fairlead.recommend.recommend import Asked, recommend
+from fairlead.recommend.recommend import SearchRequest, recommend
 from fairlead.recommend.space import space_of
 
 SCENARIOS = 200
@@ -50,8 +50,8 @@ def test_hundreds_of_scenarios_in_processes_are_those_of_one(
     away = [Change("A", "enabled", False, 30), Change("A", "enabled", True, 50)]
     plans = {f"s{k:03}": Plan([cluster(k)], away if k % 3 else []) for k in range(SCENARIOS)}
     told: list[tuple[int, int]] = []
-    found = Found(traffic(), None)
-    asked = Options(rows="none", command="fairlead replay")
+    found = CheckedTable(traffic(), None)
+    asked = MemoryOptions(rows="none", command="fairlead replay")
     alone = run(found, plans, tmp_path / "alone", asked)
     monkeypatch.setattr(processes, "WORTH", 0)
     spread = run(found, plans, tmp_path / "spread", replace(asked, progress=Listening(told)))
@@ -88,13 +88,15 @@ def test_a_search_ahead_finds_what_a_search_alone_finds(monkeypatch: pytest.Monk
 
 def searched(vary: list[str]) -> dict[str, object]:
     given = cluster(1)
-    asked = Asked(space_of(given, vary), target_of("p99_wait < 1s"), cost_of([], given), budget=20)
+    asked = SearchRequest(
+        space_of(given, vary), target_of("p99_wait < 1s"), cost_of([], given), budget=20
+    )
     return recommend(ready(), asked).recommendation.to_dict()
 
 
-def ready() -> Prepared:
+def ready() -> PreparedMessages:
     plan = Plan([cluster(1)], [])
-    return prepared(accepted(validate(Found(traffic(), None), plan, worked=True)), [plan])
+    return prepared(accepted(validate(CheckedTable(traffic(), None), plan, worked=True)), [plan])
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from fairlead.memory import dispatch as in_memory
 from fairlead.memory import replay as replayed_in_memory
 from fairlead.memory.columns import mapped
 from fairlead.memory.diff import compare, decisions_of, diff, moved
-from fairlead.memory.files import Found, read
+from fairlead.memory.files import CheckedTable, read
 from fairlead.memory.whatif import what_if
 from fairlead.pipeline import dispatch as on_spark
 from fairlead.pipeline import replay as replayed_on_spark
@@ -158,9 +158,9 @@ def test_a_dispatch_gives_the_same_folder(
         wanted = on_spark.run(spark, table, CLUSTERS, CHANGES, delivery, options)
         delivery.finish()
     found = read(str(file), kind_of(str(file), None, {}))
-    found = Found(mapped(found.table, str(file), columns, []), found.malformed)
+    found = CheckedTable(mapped(found.table, str(file), columns, []), found.malformed)
     out = tmp_path / "memory"
-    options_here = in_memory.Options(where="m", file_format=written, command="x")
+    options_here = in_memory.MemoryOptions(where="m", file_format=written, command="x")
     result = in_memory.run(found, CLUSTERS, CHANGES, out, options_here)
     assert plain(result.summary) == plain(wanted)
     assert result.summary.digest == wanted.digest
@@ -186,7 +186,7 @@ def test_a_table_ordered_by_position_and_one_that_is_trusted(
         wanted = on_spark.run(spark, table, CLUSTERS, CHANGES, delivery, options)
     found = read(str(file), kind_of(str(file), None, {}))
     out = tmp_path / "memory"
-    result = in_memory.run(found, CLUSTERS, CHANGES, out, in_memory.Options(trust_ids=True))
+    result = in_memory.run(found, CLUSTERS, CHANGES, out, in_memory.MemoryOptions(trust_ids=True))
     assert plain(result.summary) == plain(wanted)
 
 
@@ -218,7 +218,7 @@ def test_a_replay_gives_the_same_folder(spark: SparkSession, tmp_path: Path, dat
         delivery.finish()
     found = read(str(file), kind_of(str(file), None, {}))
     out = tmp_path / "memory"
-    here = in_memory.Options(command="x", windows=WINDOWS)
+    here = in_memory.MemoryOptions(command="x", windows=WINDOWS)
     result = replayed_in_memory.run(found, plans, out, here)
     mine, theirs = plain(result), plain(wanted)
     for one, other in zip(mine.pop("scenarios"), theirs.pop("scenarios"), strict=True):
@@ -246,7 +246,7 @@ def test_a_diff_and_a_whatif_say_the_same(spark: SparkSession, tmp_path: Path) -
     plans = {"plain": Plan(ordered, []), "changed": changed}
     out = tmp_path / "replayed"
     with FolderDelivery(str(out), overwrite=False) as delivery:
-        options = in_memory.Options()
+        options = in_memory.MemoryOptions()
         result = replayed_in_memory.run(found, plans, delivery.making, options)
         for scenario in result.scenarios:
             plan = plans[scenario.name]
@@ -289,7 +289,7 @@ def test_hundreds_of_scenarios_on_spark_are_those_in_memory(
         wanted = replayed_on_spark.run(spark, table, plans, delivery, Options(rows="none"))
         delivery.finish()
     found = read(str(file), kind_of(str(file), None, {}))
-    options = in_memory.Options(rows="none")
+    options = in_memory.MemoryOptions(rows="none")
     mine = replayed_in_memory.run(found, plans, tmp_path / "memory", options)
     assert mine.scenarios == wanted.scenarios
 
@@ -300,11 +300,11 @@ def test_fewer_rows_change_no_number(spark: SparkSession, tmp_path: Path, rows: 
     file = as_csv(traffic(6, 3_000), tmp_path / "messages.csv")
     plans = {"all": Plan(CLUSTERS, []), "changed": Plan(CLUSTERS, CHANGES)}
     found = read(str(file), kind_of(str(file), None, {}))
-    whole = replayed_in_memory.run(found, plans, tmp_path / "whole", in_memory.Options())
+    whole = replayed_in_memory.run(found, plans, tmp_path / "whole", in_memory.MemoryOptions())
     if rows == "none":  # nor a page: nobody asks for these
         nothing = {"digest": None, "queue": None, "waits_over_time": None, "use": None}
         whole = replace(whole, scenarios=[replace(each, **nothing) for each in whole.scenarios])
-    options = in_memory.Options(rows=rows)
+    options = in_memory.MemoryOptions(rows=rows)
     fewer = replayed_in_memory.run(found, plans, tmp_path / "fewer", options)
     assert plain(fewer) == plain(whole)
     with FolderDelivery(str(tmp_path / "spark"), overwrite=False) as delivery:

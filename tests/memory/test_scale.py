@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.errors import MessageError
-from fairlead.memory.files import Found
+from fairlead.memory.files import CheckedTable
 from fairlead.memory.scale import scale_rate
 from fairlead.pipeline.intake.scale import scale_rate as on_spark
 from fairlead.replay.scale import Scale
@@ -64,7 +64,7 @@ def test_the_messages_are_those_of_spark(spark: SparkSession, kind: str) -> None
     frame = frame.cache()
     for rate in ("0.4", "1", "1.7", "3"):
         wanted = on_spark(frame, Decimal(rate), 7).toArrow()
-        mine = scale_rate(Found(table, None), Scale(Decimal(rate), 7)).table
+        mine = scale_rate(CheckedTable(table, None), Scale(Decimal(rate), 7)).table
         assert listed(mine) == listed(wanted), rate
         assert mine.column_names == wanted.column_names
     frame.unpersist()
@@ -80,5 +80,5 @@ def test_the_messages_are_those_of_spark(spark: SparkSession, kind: str) -> None
 def test_where_copies_have_no_place_they_are_refused(column: dict[str, Any], line: str) -> None:
     table = pa.table({"id": ["x", "y"], "time": [0.0, 1.0], **column})
     with pytest.raises(MessageError, match=line):
-        scale_rate(Found(table, None), Scale(Decimal(2)))
-    assert scale_rate(Found(table, None), Scale(Decimal("0.5"))).table.num_rows <= 2
+        scale_rate(CheckedTable(table, None), Scale(Decimal(2)))
+    assert scale_rate(CheckedTable(table, None), Scale(Decimal("0.5"))).table.num_rows <= 2

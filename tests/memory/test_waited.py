@@ -17,7 +17,7 @@ from fairlead.memory.write import write
 from fairlead.pipeline.intake.files import kind_of
 from fairlead.pipeline.output import run_folder
 from fairlead.pipeline.output.folder import FolderDelivery
-from fairlead.pipeline.questions.runs import Run, run_of
+from fairlead.pipeline.questions.runs import RunFolder, run_of
 from fairlead.replay import replay
 
 NAMES = ("a", "b")
@@ -48,7 +48,7 @@ def traffic(seed: int, many: int = 120) -> list[Row]:
     ]
 
 
-def scenario(folder: Path, rows: list[Row], plan: Plan) -> tuple[Path, Run]:
+def scenario(folder: Path, rows: list[Row], plan: Plan) -> tuple[Path, RunFolder]:
     """The folder of a scenario, as replay writes it."""
     table = pa.Table.from_pylist(rows)
     write(table, folder / "messages", "parquet")

@@ -7,7 +7,7 @@ from fairlead import Change, Cluster, Pool
 from fairlead.errors import ChangeError, MessageError, NoDestinationError, PoolTimeoutError
 from fairlead.pool.job import OVER, WAITING, WORKING
 from fairlead.pool.log import PoolRow
-from fairlead.pool.request import PoolDecision, Request
+from fairlead.pool.request import PoolDecision, PoolRequest
 from tests.oracle import Row
 
 from .doors_deciding import seconds, whole
@@ -37,7 +37,7 @@ class NoTimer:
 class Asked:
     """One request: who waits for it, and what its block has."""
 
-    def __init__(self, request: Request, timeout: int | None, now: int) -> None:
+    def __init__(self, request: PoolRequest, timeout: int | None, now: int) -> None:
         self.request = request
         self.deadline = None if timeout is None else now + timeout
         self.waiter: Any = None

@@ -11,9 +11,9 @@ from tests.stores import SqlQueue, queue_on
 
 from fairlead import Agenda, Work
 from fairlead.errors import MessageError
-from fairlead.order.queue import Queue
+from fairlead.order.queue import WorkQueue
 
-Make: TypeAlias = Callable[..., Queue]
+Make: TypeAlias = Callable[..., WorkQueue]
 """discipline, default_priority, ageing, weights -> an empty queue."""
 QUEUES: dict[str, Make] = {
     "memory": Agenda,
@@ -28,7 +28,7 @@ QUEUES: dict[str, Make] = {
 def make(request: pytest.FixtureRequest) -> Iterator[Make]:
     with ExitStack() as stack:
 
-        def made(*order: Any, **more: Any) -> Queue:
+        def made(*order: Any, **more: Any) -> WorkQueue:
             queue = QUEUES[request.param](*order, **more)
             stack.callback(getattr(queue, "close", lambda: None))
             return queue
@@ -37,18 +37,18 @@ def make(request: pytest.FixtureRequest) -> Iterator[Make]:
 
 
 @pytest.fixture
-def queue(make: Make) -> Queue:
+def queue(make: Make) -> WorkQueue:
     return make()
 
 
-def taken(queue: Queue, now: float = 0) -> Work:
+def taken(queue: WorkQueue, now: float = 0) -> Work:
     """Work that must be there."""
     work = queue.take(now)
     assert work is not None
     return work
 
 
-def drained(queue: Queue) -> list[Any]:
+def drained(queue: WorkQueue) -> list[Any]:
     """All items, in the order in which one reader takes them."""
     items: list[Any] = []
     while (work := queue.take(0)) is not None:
@@ -60,7 +60,7 @@ def drained(queue: Queue) -> list[Any]:
 # -------- the order
 
 
-def test_raised_groups_go_first_then_the_others_as_they_came(queue: Queue) -> None:
+def test_raised_groups_go_first_then_the_others_as_they_came(queue: WorkQueue) -> None:
     for now, name in enumerate(["a", "b", "c", "d", "e"]):
         queue.send(name, name, now)
     assert queue.prioritise("d", 5, 20)
@@ -70,7 +70,7 @@ def test_raised_groups_go_first_then_the_others_as_they_came(queue: Queue) -> No
     assert drained(queue) == ["b", "d", "c", "e", "a"]
 
 
-def test_events_of_one_moment_count_in_the_order_of_the_calls(queue: Queue) -> None:
+def test_events_of_one_moment_count_in_the_order_of_the_calls(queue: WorkQueue) -> None:
     for name in "abc":
         queue.send(name, name, 0)
     for name in "cb":
@@ -78,14 +78,14 @@ def test_events_of_one_moment_count_in_the_order_of_the_calls(queue: Queue) -> N
     assert drained(queue) == ["c", "b", "a"]
 
 
-def test_a_raise_takes_the_group_along_and_its_items_keep_their_order(queue: Queue) -> None:
+def test_a_raise_takes_the_group_along_and_its_items_keep_their_order(queue: WorkQueue) -> None:
     for now, (group, item) in enumerate([("a", 1), ("b", 2), ("b", 3), ("a", 4)]):
         queue.send(group, item, now)
     queue.send("b", 5, 4, priority=0)
     assert drained(queue) == [2, 3, 5, 1, 4]
 
 
-def test_an_item_without_a_group_is_a_group_of_its_own(queue: Queue) -> None:
+def test_an_item_without_a_group_is_a_group_of_its_own(queue: WorkQueue) -> None:
     queue.send("", 1, 0)
     queue.send(None, 2, 0)
     queue.send("", 3, 0, priority=1)
@@ -95,7 +95,7 @@ def test_an_item_without_a_group_is_a_group_of_its_own(queue: Queue) -> None:
     assert not queue.prioritise("", 0)
 
 
-def test_a_group_raised_again_stands_behind_its_equals(queue: Queue) -> None:
+def test_a_group_raised_again_stands_behind_its_equals(queue: WorkQueue) -> None:
     for name in "abc":
         queue.send(name, name, 0, priority=7)
     queue.prioritise("a", 1, 7)
@@ -129,7 +129,7 @@ def test_time_does_not_go_back(make: Make) -> None:
     assert drained(queue) == ["b", "c", "a"]
 
 
-def test_a_time_that_goes_back_overtakes_nobody(queue: Queue) -> None:
+def test_a_time_that_goes_back_overtakes_nobody(queue: WorkQueue) -> None:
     queue.send("a", "a", 10)
     queue.send("b", "b", 5)
     queue.prioritise("b", 4, 1)
@@ -140,7 +140,7 @@ def test_a_time_that_goes_back_overtakes_nobody(queue: Queue) -> None:
 # -------- readers
 
 
-def test_a_reader_gets_what_is_sent_while_it_works_and_nobody_else_does(queue: Queue) -> None:
+def test_a_reader_gets_what_is_sent_while_it_works_and_nobody_else_does(queue: WorkQueue) -> None:
     queue.send("g", 1, 0)
     work = taken(queue, 5)
     assert (work.group, work.tenant, work.priority, work.taken, work.attempt) == (
@@ -156,7 +156,7 @@ def test_a_reader_gets_what_is_sent_while_it_works_and_nobody_else_does(queue: Q
     assert list(taken(queue)) == [3], "it was not given to the first reader"
 
 
-def test_other_readers_pass_a_locked_group_over(queue: Queue) -> None:
+def test_other_readers_pass_a_locked_group_over(queue: WorkQueue) -> None:
     queue.send("a", "a1", 0, priority=9)
     queue.send("b", "b", 1)
     queue.send("a", "a2", 2, priority=200)
@@ -169,7 +169,7 @@ def test_other_readers_pass_a_locked_group_over(queue: Queue) -> None:
     assert (first.priority, list(first)) == (200, ["a1", "a2"])
 
 
-def test_accept_leaves_what_was_not_given(queue: Queue) -> None:
+def test_accept_leaves_what_was_not_given(queue: WorkQueue) -> None:
     for item in range(5):
         queue.send("g", item, 0)
     queue.send("h", "h", 0)
@@ -179,7 +179,7 @@ def test_accept_leaves_what_was_not_given(queue: Queue) -> None:
     assert drained(queue) == [2, 3, 4, "h"], "as of its arrival"
 
 
-def test_reject_takes_out_what_was_given_and_leaves_the_rest(queue: Queue) -> None:
+def test_reject_takes_out_what_was_given_and_leaves_the_rest(queue: WorkQueue) -> None:
     for item in range(4):
         queue.send("g", item, 0, priority=7)
     queue.send("h", "h", 1)
@@ -195,7 +195,7 @@ def test_reject_takes_out_what_was_given_and_leaves_the_rest(queue: Queue) -> No
     assert drained(queue) == ["again"]
 
 
-def test_release_puts_everything_back_where_it_was(queue: Queue) -> None:
+def test_release_puts_everything_back_where_it_was(queue: WorkQueue) -> None:
     for now, name in enumerate(["a", "b", "c"]):
         queue.send(name, f"{name}1", now, priority=5)
     work = taken(queue)
@@ -207,7 +207,7 @@ def test_release_puts_everything_back_where_it_was(queue: Queue) -> None:
     assert drained(queue) == ["a1", "a2", "a3", "b1", "c1"]
 
 
-def test_a_raise_while_it_is_worked_on_counts_after_a_release(queue: Queue) -> None:
+def test_a_raise_while_it_is_worked_on_counts_after_a_release(queue: WorkQueue) -> None:
     queue.send("a", "a", 0, priority=200)
     queue.send("b", "b", 0, priority=50)
     queue.send("c", "c", 0, priority=40)
@@ -217,7 +217,7 @@ def test_a_raise_while_it_is_worked_on_counts_after_a_release(queue: Queue) -> N
     assert drained(queue) == ["b", "a", "c"]
 
 
-def test_attempts_are_counted_until_the_group_is_accepted_or_rejected(queue: Queue) -> None:
+def test_attempts_are_counted_until_the_group_is_accepted_or_rejected(queue: WorkQueue) -> None:
     for end in ("accept", "reject"):
         queue.send("g", 1, 0)
         queue.send("g", 2, 0)
@@ -234,7 +234,7 @@ def test_attempts_are_counted_until_the_group_is_accepted_or_rejected(queue: Que
 
 
 @pytest.mark.parametrize("end", ["accept", "reject", "release"])
-def test_work_is_settled_once(queue: Queue, end: str) -> None:
+def test_work_is_settled_once(queue: WorkQueue, end: str) -> None:
     queue.send("g", 1, 0)
     queue.send("", 2, 0)
     work, other = taken(queue), taken(queue)
@@ -290,7 +290,7 @@ def test_nothing_is_lost_or_done_twice_and_no_group_changes_its_order(
 # -------- the life of a group
 
 
-def test_a_group_that_is_through_is_gone(queue: Queue) -> None:
+def test_a_group_that_is_through_is_gone(queue: WorkQueue) -> None:
     assert not queue.prioritise("g", 0, 5)
     queue.send("g", 1, 0, tenant="x")
     assert drained(queue) == [1]
@@ -301,7 +301,7 @@ def test_a_group_that_is_through_is_gone(queue: Queue) -> None:
     assert [rank.tenant for rank in queue.waiting().ranks] == ["", "y"]
 
 
-def test_a_raise_keeps_its_group_until_it_has_had_its_turn(queue: Queue) -> None:
+def test_a_raise_keeps_its_group_until_it_has_had_its_turn(queue: WorkQueue) -> None:
     queue.send("g", "g1", 0)
     work = taken(queue)
     assert list(work) == ["g1"]
@@ -314,7 +314,7 @@ def test_a_raise_keeps_its_group_until_it_has_had_its_turn(queue: Queue) -> None
     assert drained(queue) == ["g2", "b"]
 
 
-def test_a_raise_of_which_nothing_waits_at_its_turn_is_used_up(queue: Queue) -> None:
+def test_a_raise_of_which_nothing_waits_at_its_turn_is_used_up(queue: WorkQueue) -> None:
     queue.send("g", "g1", 0)
     work = taken(queue)
     list(work)
@@ -338,7 +338,7 @@ def test_tenants_share_by_weight_and_cost(make: Make) -> None:
     assert drained(queue) == ["h1", "l1", "h2", "l2", "h3", "h4"]
 
 
-def test_a_tenant_that_comes_while_another_is_served_is_next(queue: Queue) -> None:
+def test_a_tenant_that_comes_while_another_is_served_is_next(queue: WorkQueue) -> None:
     for item in range(3):
         queue.send("", item, 0, tenant="big")
     first = taken(queue)
@@ -349,7 +349,7 @@ def test_a_tenant_that_comes_while_another_is_served_is_next(queue: Queue) -> No
     assert list(taken(queue)) == [1]
 
 
-def test_a_release_gives_the_tenant_its_charge_and_its_turn_back(queue: Queue) -> None:
+def test_a_release_gives_the_tenant_its_charge_and_its_turn_back(queue: WorkQueue) -> None:
     queue.send("", "a1", 0, tenant="a", cost=10)
     queue.send("", "b1", 0, tenant="b")
     first = taken(queue)
@@ -359,7 +359,7 @@ def test_a_release_gives_the_tenant_its_charge_and_its_turn_back(queue: Queue) -
 
 
 def test_a_tenant_gets_its_first_turn_back_whichever_of_its_work_is_released_last(
-    queue: Queue,
+    queue: WorkQueue,
 ) -> None:
     for tenant, group in [("a", "a1"), ("b", "b1"), ("a", "a2")]:
         queue.send(group, group, 0, tenant=tenant)
@@ -370,7 +370,7 @@ def test_a_tenant_gets_its_first_turn_back_whichever_of_its_work_is_released_las
     assert drained(queue) == ["a1", "b1", "a2"]
 
 
-def test_where_nothing_waits_and_nobody_works_all_tenants_start_anew(queue: Queue) -> None:
+def test_where_nothing_waits_and_nobody_works_all_tenants_start_anew(queue: WorkQueue) -> None:
     queue.send("", "a1", 0, tenant="a", cost=100)
     assert drained(queue) == ["a1"]
     for tenant, item in [("a", "a2"), ("b", "b1"), ("b", "b2"), ("a", "a3")]:
@@ -378,7 +378,7 @@ def test_where_nothing_waits_and_nobody_works_all_tenants_start_anew(queue: Queu
     assert drained(queue) == ["a2", "b1", "a3", "b2"]
 
 
-def test_what_a_tenant_was_charged_is_not_forgotten_among_many(queue: Queue) -> None:
+def test_what_a_tenant_was_charged_is_not_forgotten_among_many(queue: WorkQueue) -> None:
     queue.send("", "x1", 0, tenant="x", cost=100)
     for item in ("w1", "w2"):
         queue.send("", item, 0, tenant="w")
@@ -428,7 +428,7 @@ def test_what_is_not_allowed_is_one_line_and_changes_nothing(
 # -------- what waits, and why
 
 
-def test_it_says_what_is_next_and_why(queue: Queue) -> None:
+def test_it_says_what_is_next_and_why(queue: WorkQueue) -> None:
     queue.send("held", 0, 0)
     queue.take(0)
     queue.send("a", "a1", 1)
@@ -484,7 +484,7 @@ def test_it_says_why_under_ageing_and_between_tenants(make: Make) -> None:
     assert queue.waiting().decided == ("b before a2: tenant y has been charged less than x: 0 < 6")
 
 
-def test_who_was_served_last_is_the_last_of_equals_in_the_outlook_too(queue: Queue) -> None:
+def test_who_was_served_last_is_the_last_of_equals_in_the_outlook_too(queue: WorkQueue) -> None:
     """y has been served 1, and x will be after x1: then y is the one that waits for longer."""
     for name in ("y1", "x1", "x2", "y2"):
         queue.send(name, name, 0, tenant=name[0])

@@ -22,7 +22,7 @@ from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.folder import FolderDelivery
 from fairlead.pipeline.output.scenario_folders import folder_names
 from fairlead.pipeline.replay import (
-    Prepared,
+    PreparedReplay,
     prepare,
     replay,
     run,
@@ -96,7 +96,7 @@ def spread(spark: SparkSession, table: pa.Table, partitions: int) -> DataFrame:
     return spark.createDataFrame(table).repartition(partitions)
 
 
-def collected(found: Prepared) -> dict[int, list[tuple[Any, ...]]]:
+def collected(found: PreparedReplay) -> dict[int, list[tuple[Any, ...]]]:
     rows: dict[int, list[tuple[Any, ...]]] = {}
     each: Row
     for each in found.attempts().collect():
@@ -292,7 +292,7 @@ def test_a_session_of_other_settings_writes_the_same_files(
         ]
 
 
-def changed(spark: SparkSession) -> tuple[Prepared, DataFrame]:
+def changed(spark: SparkSession) -> tuple[PreparedReplay, DataFrame]:
     """Messages that were counted in several blocks, and a message less than these."""
     own = {"only": Plan([cluster("weighted")], [])}
     found = prepare(spread(spark, traffic(2, n=40), 2), own, Options(rows_a_block=10))

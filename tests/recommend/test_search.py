@@ -11,11 +11,11 @@ from fairlead import Change, Cluster
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.memory.accepted import accepted
-from fairlead.memory.files import Found as Table
+from fairlead.memory.files import CheckedTable as Table
 from fairlead.memory.replay import Prepared, prepared
 from fairlead.memory.validate import validate
 from fairlead.recommend.goal import cost_of, target_of
-from fairlead.recommend.recommend import Asked, Found, recommend, split
+from fairlead.recommend.recommend import SearchRequest, SearchResult, recommend, split
 from fairlead.recommend.search import CHARTED
 from fairlead.recommend.space import LIMITED, Space, space_of
 from fairlead.recommend.trial import trial
@@ -44,8 +44,10 @@ def ready(table: pa.Table, cluster: Cluster = CREWS) -> Prepared:
     return prepared(accepted(validate(Table(table, None), plan, worked=True)), [plan])
 
 
-def found(space: Space, target: str, *, budget: int = 200, table: pa.Table | None = None) -> Found:
-    asked = Asked(space, target_of(target), cost_of([], space.cluster), (), budget)
+def found(
+    space: Space, target: str, *, budget: int = 200, table: pa.Table | None = None
+) -> SearchResult:
+    asked = SearchRequest(space, target_of(target), cost_of([], space.cluster), (), budget)
     return recommend(ready(traffic() if table is None else table), asked)
 
 
@@ -125,7 +127,7 @@ def test_the_verdict_is_about_traffic_that_the_search_never_saw() -> None:
 def test_a_destination_that_is_away_stays_away_whatever_was_recorded_of_it() -> None:
     space = space_of(CREWS, ["readers of big 5..9"])
     back = [Change("big", "present", False, 10), Change("big", "present", True, 20)]
-    plain = Asked(space, target_of("p99_wait < 3s"), cost_of([], CREWS))
+    plain = SearchRequest(space, target_of("p99_wait < 3s"), cost_of([], CREWS))
     lived = replace(plain, changes=back)
     one, other = (recommend(ready(traffic()), each).recommendation for each in (plain, lived))
     assert one.breaks[0] == other.breaks[0]

@@ -18,7 +18,7 @@ from fairlead.cli.whatif import _print as print_whatif
 from fairlead.results.comparison import Comparison
 from fairlead.results.diff import Balance, Diff, Move
 from fairlead.results.summary import Summary
-from fairlead.results.whatif import Shift, WhatIf
+from fairlead.results.whatif import RaiseEffect, Shift
 
 OTHERS = ("no-destination", "control", "refused")
 STEP = {"time": START + HOUR, "changes": ["A enabled → true"], "more": 0}
@@ -172,7 +172,7 @@ def test_every_what_if_is_printed(
 ) -> None:
     raised = [Shift(f"m{k}", 1, 2.0, -1.0) for k in range(waiting)]
     print_whatif(
-        WhatIf("g", waiting, raised, hurt, hurt, hurt, [Shift("h", 1, 1.0, 1.0)][:hurt], 0)
+        RaiseEffect("g", waiting, raised, hurt, hurt, hurt, [Shift("h", 1, 1.0, 1.0)][:hurt], 0)
     )
     told = capsys.readouterr().out
     assert told.startswith("g: " + ("nothing of it" if not waiting else f"{waiting} message"))

@@ -9,10 +9,10 @@ from typing import Any
 
 from fairlead.errors import StoreError, UserError
 from fairlead.serve import message as messages
-from fairlead.serve.codec import Described, ULong, encode
+from fairlead.serve.codec import DescribedValue, ULong, encode
 from fairlead.serve.executor import Executor
 from fairlead.serve.node.calls import Call, More, Take, Write
-from fairlead.serve.node.links import Peer
+from fairlead.serve.node.links import ClientConnection
 from fairlead.serve.node.node import Node
 from fairlead.serve.node.open_transaction import OpenTransaction
 from fairlead.serve.node.transactions import DECLARE, DISCHARGE
@@ -83,7 +83,7 @@ class PlainWire:
 class Receiver:
     """A link that receives, as its peer knows it."""
 
-    def __init__(self, peer: Peer, link: r.Link) -> None:
+    def __init__(self, peer: ClientConnection, link: r.Link) -> None:
         self.peer, self.link = peer, link
         self.credit = 0
         self.has: dict[int, int] = {}
@@ -119,9 +119,9 @@ class World:
         """Settled, but a lost connection may have carried that away."""
         self.seen: set[int] = set()
         self.receivers: dict[int, Receiver] = {}
-        self.senders: list[tuple[Peer, r.Link]] = []
+        self.senders: list[tuple[ClientConnection, r.Link]] = []
         self.pending: dict[tuple[int, int], int] = {}
-        self.transactors: list[tuple[Peer, r.Link, r.Link, r.Link]] = []
+        self.transactors: list[tuple[ClientConnection, r.Link, r.Link, r.Link]] = []
         self.discharges: dict[tuple[int, int], list[int]] = {}
         """What a transaction has sent, until its end is answered."""
         self.last = 0
@@ -171,16 +171,16 @@ class World:
 
     # -------- what peers do
 
-    def connect(self) -> Peer:
+    def connect(self) -> ClientConnection:
         peer = self.node.connected(PlainWire(self))
         self.heard(peer, r.Opened(f"c{self.random.random()}", "", {}))
         return peer
 
-    def heard(self, peer: Peer, event: r.Event) -> None:
+    def heard(self, peer: ClientConnection, event: r.Event) -> None:
         self.now += 0.001
         self.node.heard(peer, [event], self.now)
 
-    def link(self, peer: Peer, *, sends: bool, settled: bool = False) -> r.Link:
+    def link(self, peer: ClientConnection, *, sends: bool, settled: bool = False) -> r.Link:
         self.links += 1
         near, far = r.Terminus(QUEUE), r.Terminus(None)
         link = r.Link(
@@ -199,7 +199,7 @@ class World:
             number = self.say(peer, link)
             self.pending[id(wire), number] = number
 
-    def say(self, peer: Peer, link: r.Link, transaction: bytes | None = None) -> int:
+    def say(self, peer: ClientConnection, link: r.Link, transaction: bytes | None = None) -> int:
         """Send a message; its number."""
         self.last += 1
         number = self.last
@@ -248,9 +248,9 @@ class World:
         self.discharges[id(wire), self.last] = sent if commits else []
         self.discharge(peer, coordinator, transaction, fail=not commits)
 
-    def declared(self, peer: Peer, coordinator: r.Link) -> bytes:
+    def declared(self, peer: ClientConnection, coordinator: r.Link) -> bytes:
         """Begin a transaction."""
-        declare = Described(ULong(DECLARE), [])
+        declare = DescribedValue(ULong(DECLARE), [])
         self.heard(peer, r.Delivered(coordinator, -1, VALUE + encode(declare)))
         wire: Any = peer.wire
         ((_, found),) = wire.said
@@ -258,9 +258,11 @@ class World:
         transaction: bytes = found.transaction
         return transaction
 
-    def discharge(self, peer: Peer, coordinator: r.Link, transaction: bytes, *, fail: bool) -> None:
+    def discharge(
+        self, peer: ClientConnection, coordinator: r.Link, transaction: bytes, *, fail: bool
+    ) -> None:
         """End a transaction."""
-        discharge = Described(ULong(DISCHARGE), [transaction, fail])
+        discharge = DescribedValue(ULong(DISCHARGE), [transaction, fail])
         self.heard(peer, r.Delivered(coordinator, self.last, VALUE + encode(discharge)))
 
     def flow(self, *, drain: bool) -> None:

@@ -7,7 +7,7 @@ import socket
 from typing import Any
 
 from fairlead.serve import codec
-from fairlead.serve.codec import Described, UByte, UInt, ULong
+from fairlead.serve.codec import DescribedValue, UByte, UInt, ULong
 from fairlead.serve.sasl import AMQP
 
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
@@ -16,7 +16,7 @@ TARGET, SOURCE, ERROR = 0x29, 0x28, 0x1D
 
 def frame(code: int, *fields: Any, payload: bytes = b"", channel: int = 0) -> bytes:
     """A frame of AMQP."""
-    body = codec.encode(Described(ULong(code), list(fields))) + payload
+    body = codec.encode(DescribedValue(ULong(code), list(fields))) + payload
     return (len(body) + 8).to_bytes(4) + b"\x02\x00" + channel.to_bytes(2) + body
 
 
@@ -42,10 +42,10 @@ def attaching(
 
     `address`: None: a queue of its own, from which it receives.
     """
-    source = Described(ULong(SOURCE), [address if receives else "here"])
+    source = DescribedValue(ULong(SOURCE), [address if receives else "here"])
     if address is None:
-        source = Described(ULong(SOURCE), [None, None, None, None, True])
-    target = Described(ULong(TARGET), ["here" if receives else address])
+        source = DescribedValue(ULong(SOURCE), [None, None, None, None, True])
+    target = DescribedValue(ULong(TARGET), ["here" if receives else address])
     head = [
         name or f"link-{handle}",
         UInt(handle),

@@ -14,11 +14,11 @@ from proton import SASL, Delivery, Endpoint, Message
 
 from fairlead import Store
 from fairlead.balance.refusal import read
-from fairlead.config.serving import Serving
+from fairlead.config.serving import ServingFile
 from fairlead.errors import UserError
 from fairlead.serve import sasl, users
 from fairlead.serve.access import Access, name_in
-from fairlead.serve.passwords import Cost
+from fairlead.serve.passwords import HashCost
 from tests.serve.dialer import Dialer
 from tests.serve.serving import serving
 from tests.sockets.identity import Identity, new_identity, openssl
@@ -55,8 +55,8 @@ class Place(NamedTuple):
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("access")
     identity = new_identity(folder)
-    users.add(folder / "users.toml", "anna", b"secret", Cost(4, 1, 1))
-    access = Access(read(FILE, Serving), folder)
+    users.add(folder / "users.toml", "anna", b"secret", HashCost(4, 1, 1))
+    access = Access(read(FILE, ServingFile), folder)
     with Store.open(f"sqlite:///{folder}/s.db") as store, serving(store, access=access) as served:
         plain, secure = served.server.places
 
@@ -241,12 +241,12 @@ def test_whom_a_certificate_names() -> None:
 
 def test_files_that_are_not_there_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"users\.toml: no such file"):
-        Access(read(FILE, Serving), tmp_path)
-    users.add(tmp_path / "users.toml", "anna", b"secret", Cost(4, 1, 1))
+        Access(read(FILE, ServingFile), tmp_path)
+    users.add(tmp_path / "users.toml", "anna", b"secret", HashCost(4, 1, 1))
     with pytest.raises(
         UserError, match=r"certificate\.pem: No such file .*, allowed: a file in PEM"
     ):
-        Access(read(FILE, Serving), tmp_path)
+        Access(read(FILE, ServingFile), tmp_path)
 
 
 RIGHTS = {
@@ -266,8 +266,8 @@ RIGHTS = {
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
     """A server on which not everybody may do everything."""
     folder = tmp_path_factory.mktemp("shop")
-    users.add(folder / "users.toml", "anna", b"secret", Cost(4, 1, 1))
-    access = Access(read(RIGHTS, Serving), folder)
+    users.add(folder / "users.toml", "anna", b"secret", HashCost(4, 1, 1))
+    access = Access(read(RIGHTS, ServingFile), folder)
     file = folder / "pool.toml"
     file.write_text('name = "pool"\npolicy = "round-robin"\n[[destination]]\nname = "a"\n')
     with Store.open(f"sqlite:///{folder}/s.db") as store:

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from fairlead import Cluster, Store
-from fairlead.config.serving import Serving
+from fairlead.config.serving import ServingFile
 from fairlead.serve.access import Access
 from tests import peers
 from tests.serve.serving import Served, serving
@@ -33,7 +33,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[Served]:
     url = made_url("sqlite") if request.param == "sqlite" else copied_url()
     with Store.open(url) as store:
         store.keep_clusters([NEWS])
-        with serving(store, access=Access(Serving(raised_by_priority=["urgent"]))) as found:
+        with serving(store, access=Access(ServingFile(raised_by_priority=["urgent"]))) as found:
             yield found
 
 

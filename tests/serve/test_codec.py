@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.serve import codec
-from fairlead.serve.codec import CodecError, Described, Symbol, decode, encode
+from fairlead.serve.codec import CodecError, DescribedValue, Symbol, decode, encode
 
 PLAIN = st.one_of(
     st.none(),
@@ -39,7 +39,7 @@ VALUES = st.recursive(
     lambda inner: st.one_of(
         st.lists(inner, max_size=5),
         st.dictionaries(KEYS, inner, max_size=5),
-        st.builds(Described, st.integers(0, 2**63).map(codec.ULong), PLAIN),
+        st.builds(DescribedValue, st.integers(0, 2**63).map(codec.ULong), PLAIN),
     ),
     max_leaves=20,
 )
@@ -57,7 +57,7 @@ TO_PROTON: dict[type, Any] = {
 
 
 def as_proton(value: Any) -> Any:
-    if isinstance(value, Described):
+    if isinstance(value, DescribedValue):
         return proton.Described(as_proton(value.descriptor), as_proton(value.value))
     if isinstance(value, list):
         return [as_proton(each) for each in value]
@@ -75,7 +75,7 @@ def by_proton(value: Any) -> bytes:
 
 def typed(value: Any) -> Any:
     """With the type of each value, which `==` does not look at."""
-    if isinstance(value, Described):
+    if isinstance(value, DescribedValue):
         return ("described", typed(value.descriptor), typed(value.value))
     if isinstance(value, list):
         return [typed(each) for each in value]
@@ -173,7 +173,9 @@ def test_what_amqp_does_not_have_is_not_written(value: object) -> None:
 def test_a_decimal_is_kept_as_its_bytes() -> None:
     raw = b"\x84" + bytes(range(8))
     assert encode(decode(raw)) == raw
-    twice = Described(codec.ULong(1), Described(Symbol("a"), None))  # proton loses count of it
+    twice = DescribedValue(
+        codec.ULong(1), DescribedValue(Symbol("a"), None)
+    )  # proton loses count of it
     assert decode(encode([twice, 1])) == [twice, 1]
     assert decode(encode(uuid.UUID(int=5))) == uuid.UUID(int=5)
 

@@ -13,10 +13,10 @@ from proton import Message
 
 from fairlead import Store
 from fairlead.balance.refusal import read
-from fairlead.config.serving import Serving
+from fairlead.config.serving import ServingFile
 from fairlead.serve import session
 from fairlead.serve.access import Access
-from fairlead.serve.codec import Described, Symbol, UByte, UInt, ULong
+from fairlead.serve.codec import DescribedValue, Symbol, UByte, UInt, ULong
 from fairlead.serve.node.node import Node
 from fairlead.serve.sasl import AMQP
 from fairlead.serve.wire import events as r
@@ -42,7 +42,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @pytest.fixture(scope="module")
 def running(store: Store) -> Iterator[Served]:
-    with serving(store, access=Access(read({"limits": LIMITS}, Serving))) as found:
+    with serving(store, access=Access(read({"limits": LIMITS}, ServingFile))) as found:
         yield found
 
 
@@ -180,19 +180,19 @@ def test_messages_that_never_end_on_many_links_end_the_connection(served: Served
 
 def test_a_transaction_that_never_ends_ends_the_connection(served: Served) -> None:
     peer = Raw(served.server.places[0])
-    coordinator = Described(ULong(raw.SOURCE), ["here"]), Described(ULong(0x30), [])
+    coordinator = DescribedValue(ULong(raw.SOURCE), ["here"]), DescribedValue(ULong(0x30), [])
     begins = frame(raw.ATTACH, "c", UInt(0), False, None, None, *coordinator, None, None, UInt(0))
     peer.say(STARTED, begins, attaching(1, "orders"))
     wanted = {0, 1}
     while wanted and (heard := peer.hear()) is not None:
         if heard[0] == raw.FLOW:
             wanted -= {heard[1][4]}
-    declare = b"\x00\x53\x77" + raw.codec.encode(Described(ULong(0x31), [None]))
+    declare = b"\x00\x53\x77" + raw.codec.encode(DescribedValue(ULong(0x31), [None]))
     peer.say(transferring(0, 0, declare))
     while (heard := peer.hear()) is not None and heard[0] != raw.DISPOSITION:
         pass
     assert heard is not None
-    belongs = Described(ULong(0x34), [heard[1][4].value[0]])
+    belongs = DescribedValue(ULong(0x34), [heard[1][4].value[0]])
     part = DATA + (50_000).to_bytes(4) + bytes(50_000)
     for k in range(1, 40):
         to = [UInt(1), UInt(k), k.to_bytes(8), UInt(0), None, False, None, belongs]
@@ -258,7 +258,7 @@ def test_who_does_not_settle_gets_no_more_than_is_held_for_it(
     eventually(lambda: one.wire.full)
     given = one.wire._given
     assert given <= most + 2 * size
-    accepted = Described(ULong(0x24), [])
+    accepted = DescribedValue(ULong(0x24), [])
     greedy.say(frame(raw.DISPOSITION, True, UInt(0), UInt(9), True, accepted))
     while came < given + 9 * size:
         came += len(greedy.socket.recv(100_000))
@@ -273,8 +273,8 @@ def test_who_only_looks_and_does_not_read_is_held_little(store: Store, served: S
     for n in range(20):
         store.send("shown", "x" * 50_000, group=f"g{n}")
     peer = Raw(served.server.places[0], buffer=4096)
-    copies = Described(ULong(raw.SOURCE), ["shown", *[None] * 5, Symbol("copy")])
-    target = Described(ULong(raw.TARGET), ["here"])
+    copies = DescribedValue(ULong(raw.SOURCE), ["shown", *[None] * 5, Symbol("copy")])
+    target = DescribedValue(ULong(raw.TARGET), ["here"])
     peer.say(STARTED)
     for n in range(9):
         head = [f"l-{n}", UInt(n), True, UByte(1), None, copies, target]

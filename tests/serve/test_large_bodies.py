@@ -11,7 +11,7 @@ from proton.utils import BlockingConnection
 
 from fairlead import Store
 from fairlead.serve.node.browsing import ROOM
-from fairlead.serve.node.prefetch import GROUPS, Portion, Prefetch
+from fairlead.serve.node.prefetch import GROUPS, Prefetch, PrefetchPortion
 from tests.serve.running import Running
 from tests.serve.serving import serving
 from tests.stores import made_url
@@ -21,16 +21,16 @@ MB = 1024 * 1024
 
 def test_it_begins_with_one_and_goes_on_by_the_largest() -> None:
     portions = Prefetch()
-    assert portions.next(1000) == Portion(1, 1)
+    assert portions.next(1000) == PrefetchPortion(1, 1)
     portions.sent(256)
-    assert portions.next(1000) == Portion(1, 1)  # one small one says nothing of others
+    assert portions.next(1000) == PrefetchPortion(1, 1)  # one small one says nothing of others
     for _ in range(2000):
         portions.sent(256)
     for _ in range(6):
         portions.found([1] * portions.next(1000).groups)
     assert portions.next(1000).groups == GROUPS
     portions.sent(3 * MB)
-    assert portions.next(1000) == Portion(1, 1)
+    assert portions.next(1000) == PrefetchPortion(1, 1)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

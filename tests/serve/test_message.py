@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fairlead.serve import codec, message
 from fairlead.serve.codec import CodecError, encode
-from fairlead.serve.message import Facts, incoming, outgoing
+from fairlead.serve.message import DeliveryFacts, incoming, outgoing
 from fairlead.store.queues.bodies import decoded, encoded, envelope_of
 
 TEXTS = st.text(
@@ -31,7 +31,7 @@ DATA = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXTS, inner, max_size=4)),
     max_leaves=10,
 )
-FACTS = Facts("o-1", "g", None, 1000.0, 1, 1000.0)
+FACTS = DeliveryFacts("o-1", "g", None, 1000.0, 1, 1000.0)
 
 
 @st.composite
@@ -122,7 +122,7 @@ def test_the_header_says_how_often_it_was_delivered_and_what_is_left(
     "body", [b"bytes", "a text", {"total": [1, 2.5, None, True]}, [1], 7, None]
 )
 def test_what_python_sent_is_a_message_of_amqp(body: Any) -> None:
-    facts = Facts("o-1", "customer-7", "Order", 1000.5, 3, 1010.0)
+    facts = DeliveryFacts("o-1", "customer-7", "Order", 1000.5, 3, 1010.0)
     found = proton.Message()
     found.decode(outgoing(None, body, facts))
     came: Any = found.body
@@ -144,7 +144,7 @@ def test_values_that_json_does_not_have_can_be_read_all_the_same() -> None:
     value = {
         "at": codec.Timestamp(5),
         key: b"\xff",
-        3: codec.Described(codec.ULong(1), codec.Symbol("s")),
+        3: codec.DescribedValue(codec.ULong(1), codec.Symbol("s")),
         "many": codec.symbols("a", "b"),
         "nan": float("nan"),
     }

@@ -21,7 +21,7 @@ from fairlead.config.serving import load_serving
 from fairlead.serve import users
 from fairlead.serve.limits import network_of
 from fairlead.serve.login_queue import LoginQueue
-from fairlead.serve.passwords import Cost
+from fairlead.serve.passwords import HashCost
 from tests.serve.dialer import Dialer
 from tests.serve.running import Running
 from tests.serve.serving import wait_until
@@ -66,7 +66,7 @@ def test_a_server_tells_how_it_stands(tmp_path: Path) -> None:
         'listen = ["amqp://127.0.0.1:0", "amqps://127.0.0.1:0"]\nusers = "users.toml"\n'
         '[tls]\ncertificate = "certificate.pem"\nkey = "key.pem"\n'
     )
-    users.add(tmp_path / "users.toml", "anna", b"secret", Cost(4, 1, 1))
+    users.add(tmp_path / "users.toml", "anna", b"secret", HashCost(4, 1, 1))
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         manager.settimeout(30)
@@ -128,7 +128,7 @@ may = ["send"]
 
 
 def test_it_reads_its_file_again_and_connections_stay(tmp_path: Path) -> None:
-    users.add(tmp_path / "users.toml", "anna", b"secret", Cost(4, 1, 1))
+    users.add(tmp_path / "users.toml", "anna", b"secret", HashCost(4, 1, 1))
     file, log = tmp_path / "serve.toml", tmp_path / "log"
     file.write_text(SETTINGS.format(user="anna"))
     running = Running(f"sqlite:///{tmp_path}/s.db", "--settings", str(file), port=0, log=log)
@@ -156,7 +156,7 @@ def test_it_reads_its_file_again_and_connections_stay(tmp_path: Path) -> None:
     assert anna.sent(before, Message("stays")).remote_state == Delivery.ACCEPTED
     (tmp_path / "more.toml").write_bytes((tmp_path / "users.toml").read_bytes())
     (tmp_path / "more.toml").chmod(0o600)
-    users.add(tmp_path / "more.toml", "berta", b"hers", Cost(4, 1, 1))
+    users.add(tmp_path / "more.toml", "berta", b"hers", HashCost(4, 1, 1))
     told(SETTINGS.format(user="berta").replace("users.toml", "more.toml"), "event=renewed")
     anna.until(lambda: bool(before.state & Endpoint.REMOTE_CLOSED))
     assert before.remote_condition.name == "amqp:unauthorized-access"

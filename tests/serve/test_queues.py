@@ -12,7 +12,7 @@ from proton.reactor import Container, Copy
 from proton.utils import SendException
 
 from fairlead import Store
-from fairlead.config.serving import Serving
+from fairlead.config.serving import ServingFile
 from fairlead.serve.access import Access
 from tests.serve.serving import Served, serving, wait_until
 
@@ -201,7 +201,7 @@ def test_who_browses_takes_nothing(store: Store, served: Served) -> None:
 
 
 def test_a_priority_raises_a_group_where_the_file_says_so(store: Store) -> None:
-    access = Access(Serving(raised_by_priority=["jobs-*"]))
+    access = Access(ServingFile(raised_by_priority=["jobs-*"]))
     with serving(store, access=access) as served:
         connection = served.connect()
         for queue in ("jobs-1", "orders"):
@@ -213,7 +213,7 @@ def test_a_priority_raises_a_group_where_the_file_says_so(store: Store) -> None:
 
 
 def test_what_waits_in_a_group_raises_it_when_something_of_it_is_done(store: Store) -> None:
-    access = Access(Serving(raised_by_priority=["jobs"]))
+    access = Access(ServingFile(raised_by_priority=["jobs"]))
     with serving(store, access=access) as served:
         connection = served.connect()
         sender = connection.create_sender("jobs")

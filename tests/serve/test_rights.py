@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fairlead.config.serving import DEEDS, Limits, Refusal, Right, load_serving
 from fairlead.errors import ConfigError
-from fairlead.serve.limits import Counts
+from fairlead.serve.limits import ConnectionCounts
 from fairlead.serve.rights import MOST_KEPT, Rights
 from fairlead.serve.wire.events import Condition
 
@@ -78,7 +78,7 @@ def test_a_name_that_nothing_has_is_refused_before_it_is_matched() -> None:
 class Peer:
     """One who has not said who it is."""
 
-    def __init__(self, counts: Counts, host: str) -> None:
+    def __init__(self, counts: ConnectionCounts, host: str) -> None:
         self.counts, self.host, self.why = counts, host, ""
 
     def comes(self) -> str:
@@ -97,7 +97,7 @@ class Peer:
 
 
 def test_connections_are_counted() -> None:
-    counts = Counts(Limits(connections=3, connections_each=2, unknown=2))
+    counts = ConnectionCounts(Limits(connections=3, connections_each=2, unknown=2))
     one, two, three, four = (Peer(counts, f"10.0.{k}.1") for k in range(4))
     assert (one.comes(), two.comes()) == ("", "")
     assert (one.enters("anna"), two.enters("anna")) == (True, True)
@@ -114,7 +114,7 @@ def test_connections_are_counted() -> None:
 
 
 def test_the_oldest_of_the_network_with_most_gives_way() -> None:
-    counts = Counts(Limits(unknown=4))
+    counts = ConnectionCounts(Limits(unknown=4))
     alone = Peer(counts, "10.0.0.1")
     crowd = [Peer(counts, f"10.9.9.{k}") for k in range(9)]
     assert {each.comes() for each in (alone, *crowd)} == {""}
@@ -129,7 +129,7 @@ def test_the_oldest_of_the_network_with_most_gives_way() -> None:
 
 
 def test_memory_has_an_end() -> None:
-    counts = Counts(Limits(message=10, memory=10))
+    counts = ConnectionCounts(Limits(message=10, memory=10))
     assert [counts.memory(k) is None for k in (0, 10, 11)] == [True, True, False]
 
 

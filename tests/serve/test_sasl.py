@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from proton import SASL, Connection, Transport
 
 from fairlead.serve import codec, sasl
-from fairlead.serve.codec import Described, Symbol, ULong
+from fairlead.serve.codec import DescribedValue, Symbol, ULong
 from fairlead.serve.sasl import Entered, Login, Refused, Sasl, Step, offered
 
 EVERY = ("EXTERNAL", "PLAIN", "ANONYMOUS")
@@ -19,7 +19,7 @@ ANNA = Login("anna", b"secret")
 
 
 def frame(code: int, *fields: Any, kind: int = 1) -> bytes:
-    body = codec.encode(Described(ULong(code), list(fields)))
+    body = codec.encode(DescribedValue(ULong(code), list(fields)))
     return (len(body) + 8).to_bytes(4) + bytes((2, kind, 0, 0)) + body
 
 

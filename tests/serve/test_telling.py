@@ -14,7 +14,7 @@ from proton.reactor import Container
 from proton.utils import BlockingConnection, LinkDetached
 
 from fairlead import Store
-from fairlead.config.serving import Refusal, Right, Serving
+from fairlead.config.serving import Refusal, Right, ServingFile
 from fairlead.serve.access import Access
 from fairlead.serve.node import queue_consumers
 from tests.serve.serving import Served, serving, wait_until
@@ -27,7 +27,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[Store]:
         yield found
 
 
-ACCESS = Serving(
+ACCESS = ServingFile(
     hosts=["shop"], rights=[Right(user="*", host="*", address="jobs", may=["send", "take"])]
 )
 

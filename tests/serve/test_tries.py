@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairlead.serve.node import delivery_counts
-from fairlead.serve.node.delivery_counts import DeliveryCounts, Tried
+from fairlead.serve.node.delivery_counts import DeliveryCounts, GroupDeliveries
 from fairlead.serve.node.group_delivery import GroupDelivery
 from fairlead.serve.wire.events import ACCEPTED, Outcome
 from fairlead.store.queues.received import Received
@@ -25,7 +25,7 @@ def test_what_goes_back_twice_takes_one_place(monkeypatch: pytest.MonkeyPatch) -
     found = DeliveryCounts()
     for group in range(20):
         for _ in range(2):  # settled in a transaction, which then failed
-            found.gave_back(group, Tried(1, 0, {7: 3}))
+            found.gave_back(group, GroupDeliveries(1, 0, {7: 3}))
         assert found.taken(held(group)).of(7) == 3
 
 
@@ -33,7 +33,7 @@ def test_the_groups_that_came_back_first_are_forgotten(monkeypatch: pytest.Monke
     monkeypatch.setattr(delivery_counts, "MOST", 10)
     found = DeliveryCounts()
     for group in range(6):
-        found.gave_back(group, Tried(1, 0, {7: 3}))
+        found.gave_back(group, GroupDeliveries(1, 0, {7: 3}))
     assert [found.taken(held(group)).of(7) for group in (0, 1, 5)] == [1, 3, 3]
 
 
@@ -42,7 +42,7 @@ def test_what_was_given_before_is_known_though_only_others_of_its_group_were_don
     ends: bool,
 ) -> None:
     known = DeliveryCounts()
-    known.gave_back(1, Tried(0, 0, {1: 1, 2: 1}))
+    known.gave_back(1, GroupDeliveries(0, 0, {1: 1, 2: 1}))
     messages = [Received(str(k), k, None, "kim", "", 1, 0.0, k) for k in (1, 2, 3)]
 
     def taken(attempt: int, found: list[Received]) -> GroupDelivery:

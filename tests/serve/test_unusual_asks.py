@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from proton import Message, byte, symbol
 
 from fairlead import Store
-from fairlead.serve.codec import Described, UByte, UInt, ULong, encode
+from fairlead.serve.codec import DescribedValue, UByte, UInt, ULong, encode
 from fairlead.serve.node.link_requests import refusal_of_asked
 from fairlead.serve.sasl import AMQP
 from fairlead.serve.wire.events import Link, Terminus
@@ -66,7 +66,7 @@ def test_a_filter_with_an_odd_descriptor_is_none_that_is_known(descriptor: objec
         1,
         "r",
         True,
-        Terminus("q", filter={"x": Described(descriptor, "y")}),
+        Terminus("q", filter={"x": DescribedValue(descriptor, "y")}),
         Terminus(None),
         {},
         False,
@@ -154,7 +154,7 @@ def test_an_opening_that_cannot_be_kept_is_refused(
 @pytest.mark.parametrize("found", [UByte(192), [], [None], [UInt(1)] * 7, "x", None, {}])
 def test_a_frame_that_says_nothing_right_is_left_to_the_engine(code: int, found: object) -> None:
     frames = Frames(65_536)
-    body = encode(Described(ULong(code), found))
+    body = encode(DescribedValue(ULong(code), found))
     frames.feed((len(body) + 8).to_bytes(4) + b"\x02\x00\x00\x00" + body)
     assert frames.attached("x", receives=False) is None
 
@@ -197,9 +197,9 @@ def test_a_message_with_nul_in_a_name_is_refused(store: Store, served: Served, n
     places = {"message-id": 0, "to": 2, "subject": 3, "group-id": 10}
     said: list[object] = [None] * 11
     said[places[name]] = "orders\0x"
-    sections = encode(Described(ULong(0x73), said)) + encode(Described(ULong(0x77), "x"))
-    head = ["sends", UInt(0), False, None, None, Described(ULong(SOURCE), ["here"])]
-    target = Described(ULong(TARGET), [None if name == "to" else "letters"])
+    sections = encode(DescribedValue(ULong(0x73), said)) + encode(DescribedValue(ULong(0x77), "x"))
+    head = ["sends", UInt(0), False, None, None, DescribedValue(ULong(SOURCE), ["here"])]
+    target = DescribedValue(ULong(TARGET), [None if name == "to" else "letters"])
     peer = Raw(served.server.places[0])
     peer.say(opening(), beginning(), frame(ATTACH, *head, target, None, None, UInt(0)))
     while (heard := peer.hear()) is not None and heard[0] != FLOW:

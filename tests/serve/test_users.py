@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from fairlead.errors import ConfigError, UserError
 from fairlead.serve import users
-from fairlead.serve.passwords import Cost, Kept, hashed, kept, matches
+from fairlead.serve.passwords import HashCost, KeptHash, hashed, kept, matches
 from fairlead.serve.users import UserFile, Users, load, remove
 
-QUICK = Cost(4, 1, 1)
+QUICK = HashCost(4, 1, 1)
 add = partial(users.add, cost=QUICK)
 
 
@@ -89,17 +89,17 @@ def test_a_file_that_changes_is_followed(file: Path) -> None:
 
 
 def test_an_unknown_name_costs_as_much_as_a_known_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Cost] = []
+    seen: list[HashCost] = []
 
-    def counted(password: bytes, against: Kept) -> bool:
+    def counted(password: bytes, against: KeptHash) -> bool:
         seen.append(against.cost)
         return matches(password, against)
 
     monkeypatch.setattr(users, "matches", counted)
-    known = Users({"anna": hashed(b"secret", Cost(5, 1, 1))})
+    known = Users({"anna": hashed(b"secret", HashCost(5, 1, 1))})
     known.check("anna", b"guess")
     known.check("berta", b"guess")
-    assert seen == [Cost(5, 1, 1)] * 2
+    assert seen == [HashCost(5, 1, 1)] * 2
 
 
 HASH = str(hashed(b"secret", QUICK))
@@ -173,7 +173,7 @@ def test_what_cannot_be_written_changes_nothing(
 
 def test_what_is_kept_is_as_dear_as_is_recommended() -> None:
     found = hashed(b"secret")
-    assert (found.cost, len(found.salt), len(found.digest)) == (Cost(15, 8, 3), 16, 32)
+    assert (found.cost, len(found.salt), len(found.digest)) == (HashCost(15, 8, 3), 16, 32)
     assert found.cost.memory < 34_000_000
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fairlead import Cluster
 from fairlead.errors import MessageError
 from fairlead.sockets import Pull, Push, Rep, Req, Request
-from fairlead.sockets.lanes import Lanes
+from fairlead.sockets.lanes import SendLanes
 from fairlead.sockets.ring import Ring
 
 from .waiting import until, until_up
@@ -48,7 +48,7 @@ class Queue:
         settings = {key: value for key, value in plain.items() if key != "destination"}
         self.ring = Ring(settings)
         self.ring.add(*plain["destination"])
-        self.lanes: Lanes[Item] = Lanes(self.ring)
+        self.lanes: SendLanes[Item] = SendLanes(self.ring)
         self.waiting: list[Item] = []
         self.taken: list[Item] = []
         self.asked = 0

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.balance.rules import ready_ring
-from fairlead.sockets.sources import Source, Sources
+from fairlead.sockets.sources import MessageSource, Sources
 
 N = 5
 STEPS = st.lists(
@@ -17,7 +17,7 @@ def test_sources_take_their_turns_as_peers_of_a_ring_that_are_ready_while_they_h
     priorities: list[int], steps: list[tuple[str, int]]
 ) -> None:
     sources: Sources[int] = Sources(lambda _: 1)
-    each = [Source[int](priority) for priority in priorities]
+    each = [MessageSource[int](priority) for priority in priorities]
     ring = ready_ring.ReadyRing(priorities, [0] * N, [1000] * N)
     waiting: list[list[int]] = [[] for _ in range(N)]
     for number, (step, i) in enumerate(steps):

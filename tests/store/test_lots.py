@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from fairlead import AsyncStore, Store
 from fairlead.errors import StaleWorkError, StoreError
 from fairlead.store.aio import lots
-from fairlead.store.aio.lots import FEW, MOST, Lots
+from fairlead.store.aio.lots import FEW, MOST, LoopLots
 from fairlead.store.database import bridge
 from tests.stores import made_url
 
@@ -238,7 +238,7 @@ class Told:
     """Verbs that only wait, and what was done by them."""
 
     def __init__(self) -> None:
-        self.lots = Lots()
+        self.lots = LoopLots()
         self.alone: list[int] = []
         self.together: list[list[int]] = []
 

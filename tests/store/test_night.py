@@ -92,10 +92,10 @@ def test_the_numbers_of_a_store_are_printed(dialect: str, tmp_path: Path) -> Non
 
 def test_a_parser_of_prometheus_reads_them() -> None:
     parser = pytest.importorskip("prometheus_client.parser")
-    from fairlead.store.workers.counting import Counts
+    from fairlead.store.workers.counting import WorkCounts
     from fairlead.store.workers.metrics import Page
 
-    counts = Counts()
+    counts = WorkCounts()
     counts.handled('q"\\', "accepted", messages=2, failed=False, waited=0.3, seconds=9000)
     with Store.open(made_url("sqlite")) as store:
         store.send('q"\\', "x")
@@ -139,11 +139,11 @@ def test_an_address_that_is_none_is_refused_in_one_line(address: str) -> None:
 
 
 def test_a_database_that_is_gone_is_told_and_the_rest_stays() -> None:
-    from fairlead.store.workers.counting import Counts
+    from fairlead.store.workers.counting import WorkCounts
     from fairlead.store.workers.metrics import Page
 
     store = Store.open(made_url("sqlite"))
-    counts = Counts()
+    counts = WorkCounts()
     counts.handled("q", "accepted", messages=1, failed=False, waited=None, seconds=1)
     store.close()
     found = values(Page(store, counts)())

@@ -10,7 +10,7 @@ from typing import Any, Final
 from fairlead.balance.change import Change, ResolvedChange
 from fairlead.balance.changes import resolve
 from fairlead.balance.cluster import Cluster, clusters_in
-from fairlead.balance.decision import Context, Decision, who_completes
+from fairlead.balance.decision import Decision, DecisionContext, who_completes
 from fairlead.balance.journal import EventRow, JournalRow, check_read
 from fairlead.balance.message import (
     ATTRIBUTES,
@@ -164,14 +164,14 @@ class Balancer:
         check(message, self._relevant)
         cluster = text(message, "cluster")
         if text(message, "type") == SET_PRIORITY:
-            return Decision(None, None, None, Context(CONTROL, cluster))
+            return Decision(None, None, None, DecisionContext(CONTROL, cluster))
         runtime = self._runtimes.get(cluster) if cluster else self._only
         if runtime is not None:
             return runtime.choose(message)
         stream = (cluster, *(text(message, name) for name in self._streamed))
         sequence = self._elsewhere.get(stream, 0)
         self._elsewhere[stream] = sequence + 1
-        return Decision(None, None, sequence, Context(NO_DESTINATION, cluster, stream[1:]))
+        return Decision(None, None, sequence, DecisionContext(NO_DESTINATION, cluster, stream[1:]))
 
     def completed(self, decision: Decision, by: str | None = None) -> None:
         """A destination has finished (or acknowledged) a message; one that was busy may be ready.

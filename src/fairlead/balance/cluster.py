@@ -14,7 +14,7 @@ from msgspec import UNSET
 from fairlead.balance.objects import hint, listed, repr_of, shown
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.composed import COMPOSED, Composition, compose
-from fairlead.balance.policy import Policy, Tables
+from fairlead.balance.policy import ClusterTables, Policy
 from fairlead.balance.refusal import read, text_for_number
 from fairlead.balance.state import AnyState, start
 from fairlead.errors import ConfigError
@@ -25,7 +25,7 @@ class Cluster:
     """The destinations that one policy chooses among. Immutable; `start` gives it life."""
 
     name: str
-    tables: Tables
+    tables: ClusterTables
     """What its file says, checked."""
     policy: Policy
 

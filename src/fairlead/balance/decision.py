@@ -48,7 +48,7 @@ def who_completes(outcome: str, names: Sequence[str], by: object) -> str:
     return by
 
 
-class Context(msgspec.Struct, frozen=True, gc=False):
+class DecisionContext(msgspec.Struct, frozen=True, gc=False):
     """What the decisions of a run have in common, so that each is quickly made."""
 
     outcome: str
@@ -76,7 +76,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     """The destination's, if the cluster's file gives one."""
     sequence: int | None
     """The message's place in its stream, from 0; None for a control message, which has none."""
-    context: Context
+    context: DecisionContext
     """What it shares with others; all of it can be read here, too."""
 
     @property

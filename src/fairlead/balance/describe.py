@@ -11,7 +11,7 @@ from fairlead.balance.objects import Ref, special
 from fairlead.balance.rules.rule import Rule
 
 
-class Described(Protocol):
+class DescribedState(Protocol):
     """What is asked of a cluster's state here."""
 
     policy: Any
@@ -29,7 +29,7 @@ class Described(Protocol):
         """The member that a candidate stands for."""
 
 
-S = TypeVar("S", bound=Described)
+S = TypeVar("S", bound=DescribedState)
 
 
 class Description(Generic[S]):

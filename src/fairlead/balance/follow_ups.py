@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from fairlead.balance.objects import Ref
 
 
-class Later(NamedTuple):
+class LaterChange(NamedTuple):
     """An attribute takes a value at a time, in microseconds."""
 
     time: int
@@ -22,7 +22,7 @@ class FollowUps:
 
     def __init__(self) -> None:
         """Nothing."""
-        self._of: dict[Ref, list[Later]] = {}
+        self._of: dict[Ref, list[LaterChange]] = {}
 
     def __contains__(self, ref: object) -> bool:
         return ref in self._of
@@ -34,7 +34,7 @@ class FollowUps:
             return None
         return min(laters[0].time for laters in self._of.values())
 
-    def put(self, ref: Ref, laters: Iterable[Later]) -> None:
+    def put(self, ref: Ref, laters: Iterable[LaterChange]) -> None:
         """This is to come of the object, in order of time, and nothing else."""
         self.drop(ref)
         self._of[ref] = list(laters)
@@ -43,7 +43,7 @@ class FollowUps:
         """Nothing is to come of the object any more."""
         self._of.pop(ref, None)
 
-    def take(self, time: int) -> list[tuple[Ref, Later]]:
+    def take(self, time: int) -> list[tuple[Ref, LaterChange]]:
         """What is due up to and at this time, by time; at one time what was caused first."""
         due = [
             (ref, later)
@@ -71,4 +71,4 @@ class FollowUps:
 
     def load(self, plain: Iterable[tuple[Sequence[str], Iterable[Sequence[Any]]]]) -> None:
         """Take over what `dump` gave."""
-        self._of = {Ref(*ref): [Later(*later) for later in laters] for ref, laters in plain}
+        self._of = {Ref(*ref): [LaterChange(*later) for later in laters] for ref, laters in plain}

@@ -15,7 +15,7 @@ from fairlead.text import length
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedDestination:
     """A destination as the file has it; `weight` and `share` None where weights do not decide."""
 
     name: str
@@ -40,7 +40,7 @@ class InWords:
     """What is done with each message, in order."""
     note: str
     """Which preset a composed policy is nearest to; "" for a named one."""
-    destinations: list[Listed]
+    destinations: list[ListedDestination]
 
 
 def order_in_words(order: Order) -> str:
@@ -83,10 +83,10 @@ def _listed(
     member: int,
     weights: Mapping[str, int],
     expected: Mapping[str, float],
-) -> Listed:
+) -> ListedDestination:
     name = state.members[member]
     besides = ["weight"] if name in weights else []
-    return Listed(
+    return ListedDestination(
         name,
         state.subject(member),
         state.address(member) or "",

@@ -44,7 +44,7 @@ class Object(FileTable, frozen=True, kw_only=True):
     present: bool = True
 
 
-class Worker(Object, frozen=True, kw_only=True):
+class WorkerObject(Object, frozen=True, kw_only=True):
     """An object that works on messages."""
 
     readers: Readers = 1

@@ -19,7 +19,7 @@ from fairlead.balance.failures import FailureModel
 from fairlead.balance.objects import FileTable, Name, Object, Order, StoreOptions
 
 
-class Tables(FileTable, frozen=True, kw_only=True):
+class ClusterTables(FileTable, frozen=True, kw_only=True):
     """What every cluster file has."""
 
     policy: str | dict[str, Any]
@@ -38,7 +38,7 @@ class Policy:
     """One line for `fairlead policies`."""
     choose_when: str = ""
     choose_when_not: str = ""
-    tables: type[Tables]
+    tables: type[ClusterTables]
     """What a cluster file of this policy holds."""
     kinds: Mapping[str, type[Object]]
     """Kind of object (as in `kind:name@owner`) → its table."""

@@ -8,7 +8,7 @@ from itertools import count, repeat
 from typing import TYPE_CHECKING, Any
 
 from fairlead.balance.change import ResolvedChange
-from fairlead.balance.decision import Context, Decision
+from fairlead.balance.decision import Decision, DecisionContext
 from fairlead.balance.elimination import Eligible
 from fairlead.balance.history import LOG, Binding, ClusterVersion, LoggedRun, PrecomputedRun
 from fairlead.balance.message import (
@@ -200,7 +200,7 @@ class ClusterRuntime:
             outcome = frame.outcomes[member]
             if outcome != ROUTED:
                 name = address = None
-        context = Context(
+        context = DecisionContext(
             outcome,
             self.name,
             values,
@@ -232,7 +232,7 @@ class ClusterRuntime:
         run.place += len(chosen)
         self.sequences[()] = sequence + len(chosen)
         frame = partition.frame
-        context = Context(
+        context = DecisionContext(
             ROUTED, self.name, (), frame, run, first - sequence, also=eligible.recipients
         )
         return map(

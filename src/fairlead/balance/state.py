@@ -28,11 +28,11 @@ from fairlead.balance.message import (
     text,
 )
 from fairlead.balance.objects import Object, Ref
-from fairlead.balance.policy import Policy, Tables
+from fairlead.balance.policy import ClusterTables, Policy
 from fairlead.balance.rules.rule import Rule
 from fairlead.errors import ConfigError
 
-T = TypeVar("T", bound=Tables)
+T = TypeVar("T", bound=ClusterTables)
 K = TypeVar("K")
 C = TypeVar("C")
 
@@ -394,7 +394,7 @@ class ClusterState(ABC, Generic[T, K, C]):
 AnyState: TypeAlias = ClusterState[Any, Any, Any]
 
 
-def start(policy: Policy, tables: Tables) -> AnyState:
+def start(policy: Policy, tables: ClusterTables) -> AnyState:
     """The state of a cluster at its beginning: nothing changed, nobody served."""
     state: AnyState = policy.state(policy, tables)
     return state

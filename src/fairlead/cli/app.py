@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from fairlead.cli.faults import guarded
-from fairlead.cli.strict_options import Group
+from fairlead.cli.strict_options import CommandGroup
 
 SUBJECTS: Final = {
     "commands.runs": ("dispatch", "replay"),
@@ -55,7 +55,7 @@ def commands(subjects: Iterable[str] = tuple(SUBJECTS)) -> Any:  # noqa: ANN401 
     """The commands that these modules declare, put together once."""
     app = typer.Typer(
         name="fairlead",
-        cls=Group,
+        cls=CommandGroup,
         no_args_is_help=True,
         rich_markup_mode="markdown",
         pretty_exceptions_enable=False,

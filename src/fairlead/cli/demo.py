@@ -15,7 +15,7 @@ from fairlead import report
 from fairlead.cli.arguments import command_line, folded_line
 from fairlead.cli.dispatch import print_summary, write_report
 from fairlead.cli.explain import explain_made
-from fairlead.cli.options import Engine
+from fairlead.cli.options import EngineName
 from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.recommend import CLUSTER_FILE, run_recommend
@@ -138,7 +138,7 @@ def _replay(
         window=(),
         rows="all",
         overwrite=True,
-        engine=Engine.memory,
+        engine=EngineName.memory,
         master=None,
         command=command_line(_replayed_by_hand(out, clusters, folder, scenarios)),
     )

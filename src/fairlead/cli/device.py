@@ -25,7 +25,7 @@ from fairlead.sockets.addresses import TLS, Address
 from fairlead.sockets.cluster_tables import cluster_of, differences
 from fairlead.sockets.device import Device
 from fairlead.sockets.folder import JournalFolder
-from fairlead.sockets.metrics import Metrics
+from fairlead.sockets.metrics import SocketMetrics
 from fairlead.sockets.status import DRAIN, RESUME, Status, address_for, asked
 from fairlead.sockets.tls import authority, identity, show
 
@@ -116,7 +116,7 @@ def run_device(
             for url in urls
         ]
         if metrics is not None:
-            lines.append(f"metrics: {stack.enter_context(Metrics(device, metrics)).url}")
+            lines.append(f"metrics: {stack.enter_context(SocketMetrics(device, metrics)).url}")
         # after all that can fail: a start that was in vain leaves no folder
         writer = _Journal(JournalFolder(journal)) if journal else None
         if writer is not None:

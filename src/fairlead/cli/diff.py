@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fairlead.balance.objects import listed
-from fairlead.cli.fail_if import FAILED, Gate, gate
-from fairlead.cli.options import Engine
+from fairlead.cli.fail_if import FAILED, FailCondition, gate
+from fairlead.cli.options import EngineName
 from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, print_table, printable, table
@@ -22,8 +22,8 @@ from fairlead.text import length
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from fairlead.pipeline.output.delivery import Delivery
-    from fairlead.pipeline.questions.runs import Run
+    from fairlead.pipeline.output.delivery import ResultsDelivery
+    from fairlead.pipeline.questions.runs import RunFolder
     from fairlead.results.diff import Diff
 
 GATES: Final = {
@@ -55,7 +55,7 @@ def run_diff(
     out: str | None,
     fail_if: Sequence[str],
     overwrite: bool,
-    engine: Engine,
+    engine: EngineName,
     master: str | None,
 ) -> int:
     """Compare two runs or journals; the status is FAILED where a condition holds."""
@@ -79,7 +79,7 @@ def run_diff(
     }
     delivery = nullcontext() if out is None else delivery_to(out, overwrite=overwrite)
     with delivery as made, Stages(3 if out else 2) as stages:
-        if engine is Engine.memory:
+        if engine is EngineName.memory:
             difference = _in_memory(before, after, here, made, stages)
         else:
             difference = _on_spark(before, after, here, made, stages, master)
@@ -93,8 +93,8 @@ def run_diff(
 def _in_memory(
     before: str,
     after: str,
-    here: Mapping[str, Run | None],
-    made: Delivery | None,
+    here: Mapping[str, RunFolder | None],
+    made: ResultsDelivery | None,
     stages: Stages,
 ) -> Diff:
     from fairlead.memory.diff import compare, decisions_of, diff, moved
@@ -125,8 +125,8 @@ def _in_memory(
 def _on_spark(
     before: str,
     after: str,
-    here: Mapping[str, Run | None],
-    made: Delivery | None,
+    here: Mapping[str, RunFolder | None],
+    made: ResultsDelivery | None,
     stages: Stages,
     master: str | None,
 ) -> Diff:
@@ -153,7 +153,7 @@ def _on_spark(
     return difference
 
 
-def _decisions(spark: SparkSession, folder: str, run: Run | None) -> DataFrame:
+def _decisions(spark: SparkSession, folder: str, run: RunFolder | None) -> DataFrame:
     """What was decided in a run, or (without one) in a journal: a row for each message."""
     from fairlead.pipeline.intake.journal import decisions_of
     from fairlead.pipeline.intake.read import read
@@ -257,7 +257,7 @@ def _name(destination: str | None, cluster: str) -> str:
     return printable(f"{cluster}/{destination}" if cluster else destination)
 
 
-def _judge(found: Diff, gates: Sequence[Gate]) -> int:
+def _judge(found: Diff, gates: Sequence[FailCondition]) -> int:
     """The status; a condition that has nothing to look at is refused, for it could never hold."""
     status = 0
     for condition in gates:

@@ -12,8 +12,8 @@ from fairlead import report
 from fairlead.balance.change import Change
 from fairlead.balance.message import CONTROL, NO_DESTINATION, ROUTED
 from fairlead.balance.times import MICROS
-from fairlead.cli.fail_if import FAILED, Gate, gate
-from fairlead.cli.options import Engine
+from fairlead.cli.fail_if import FAILED, FailCondition, gate
+from fairlead.cli.options import EngineName
 from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fairlead.compiled.plan import Plan
-    from fairlead.pipeline.output.delivery import Delivery
+    from fairlead.pipeline.output.delivery import ResultsDelivery
     from fairlead.results.summary import Phase, Summary
 
 GATES: Final[dict[str, str | None]] = {
@@ -56,7 +56,7 @@ def run_dispatch(
     horizon: float | None,
     fail_if: Sequence[str],
     overwrite: bool,
-    engine: Engine,
+    engine: EngineName,
     master: str | None,
     command: str | None,
 ) -> int:
@@ -68,7 +68,7 @@ def run_dispatch(
     gates = [gate(text, GATES) for text in fail_if]
     clusters = load_clusters(cluster)
     changes = own_changes(table, changes)
-    if engine is Engine.memory:
+    if engine is EngineName.memory:
         refuse_elsewhere(changes, "--engine memory")
     happened = changes_here(changes)
     from fairlead.compiled.plan import Plan
@@ -88,7 +88,7 @@ def run_dispatch(
     also = [cluster, *files_here(changes)]
     place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also, tables=True)
     with place as delivery, Stages(7) as stages:
-        if engine is Engine.memory:
+        if engine is EngineName.memory:
             from fairlead.cli.memory import dispatch_in_memory
 
             summary = dispatch_in_memory(
@@ -113,7 +113,7 @@ def run_dispatch(
     acted()
     print_summary(summary, out)
     table.refuse_nothing(summary.read, summary.rejected, out)
-    if engine is Engine.spark:
+    if engine is EngineName.spark:
         table.suggest_memory(summary.read, stages.console)
     return judged(summary, gates)
 
@@ -126,12 +126,12 @@ def check_out(out: str, file_format: str, *, page: bool) -> None:
         report.check_installed()
 
 
-def judged_rows(rejected: int, read: int, gates: Sequence[Gate]) -> int:
+def judged_rows(rejected: int, read: int, gates: Sequence[FailCondition]) -> int:
     """The status of a table that was only looked at: FAILED where a condition of rows holds."""
     return _judged({"rejected": (rejected, read)}, gates)
 
 
-def judged(summary: Summary, gates: Sequence[Gate]) -> int:
+def judged(summary: Summary, gates: Sequence[FailCondition]) -> int:
     """The status: FAILED where a condition holds."""
     routed = summary.outcomes.get(ROUTED, 0)
     counts = {
@@ -142,7 +142,7 @@ def judged(summary: Summary, gates: Sequence[Gate]) -> int:
     return _judged(counts, gates)
 
 
-def _judged(found: Mapping[str, tuple[int, int]], gates: Sequence[Gate]) -> int:
+def _judged(found: Mapping[str, tuple[int, int]], gates: Sequence[FailCondition]) -> int:
     status = 0
     for condition in [condition for condition in gates if condition.name in found]:
         n, of = found[condition.name]
@@ -156,7 +156,7 @@ def _judged(found: Mapping[str, tuple[int, int]], gates: Sequence[Gate]) -> int:
 def _on_spark(
     table: MessagesTable,
     plan: Plan,
-    delivery: Delivery,
+    delivery: ResultsDelivery,
     file_format: str,
     stages: Stages,
     *,
@@ -193,7 +193,7 @@ def _on_spark(
         )
 
 
-def write_report(summary: Summary, delivery: Delivery, stages: Stages) -> None:
+def write_report(summary: Summary, delivery: ResultsDelivery, stages: Stages) -> None:
     """Put the page beside the results."""
     with stages("report"):
         delivery.write_text(report.NAME, report.render(summary.to_dict()))

@@ -19,7 +19,7 @@ from fairlead.cli.dispatch import (
     refuse_elsewhere,
 )
 from fairlead.cli.fail_if import gate
-from fairlead.cli.options import Engine
+from fairlead.cli.options import EngineName
 from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console
@@ -32,7 +32,7 @@ from fairlead.text import duration, moment
 
 if TYPE_CHECKING:
     from fairlead.compiled.plan import Plan
-    from fairlead.results.look import Look
+    from fairlead.results.look import TableLook
 
 
 def run_dry(
@@ -46,7 +46,7 @@ def run_dry(
     overwrite: bool,
     page: bool,
     trust_ids: bool,
-    engine: Engine,
+    engine: EngineName,
     master: str | None,
 ) -> int:
     """Say what a dispatch would read, reject and write, and what looks wrong; the status.
@@ -76,7 +76,7 @@ def run_dry(
         also = [cluster, *files_here(changes)]
         delivery_to(out, overwrite=overwrite, read=table.where, also_read=also, tables=True)
     with Stages(4) as stages:
-        if engine is Engine.memory:
+        if engine is EngineName.memory:
             look = _in_memory(table, plan, stages, trust_ids=trust_ids)
         else:
             look = _on_spark(table, plan, stages, master, trust_ids=trust_ids)
@@ -90,13 +90,13 @@ def run_dry(
     return judged_rows(look.rejected, look.read, gates)
 
 
-def _in_memory(table: MessagesTable, plan: Plan, stages: Stages, *, trust_ids: bool) -> Look:
+def _in_memory(table: MessagesTable, plan: Plan, stages: Stages, *, trust_ids: bool) -> TableLook:
     from fairlead.memory.accepted import accepted, rejections, unique
     from fairlead.memory.dispatch import check_keys, narrow
     from fairlead.memory.journal import messages_of
     from fairlead.memory.validate import text as text_of
     from fairlead.memory.validate import validate
-    from fairlead.results.look import Look
+    from fairlead.results.look import TableLook
 
     with stages("read"):
         intake = messages_of(table.read_here(), [plan], table.where)
@@ -106,14 +106,14 @@ def _in_memory(table: MessagesTable, plan: Plan, stages: Stages, *, trust_ids: b
             unique(rows)
         messages = accepted(rows)
     names = Counter(text_of(narrow(messages.table, [plan]), "cluster").to_pylist())
-    return Look(len(rows.good), rejections(rows), messages.period, _unknown(names, plan))
+    return TableLook(len(rows.good), rejections(rows), messages.period, _unknown(names, plan))
 
 
 def _on_spark(
     table: MessagesTable, plan: Plan, stages: Stages, master: str | None, *, trust_ids: bool
-) -> Look:
+) -> TableLook:
     from fairlead.pipeline.intake.read import reading
-    from fairlead.results.look import Look
+    from fairlead.results.look import TableLook
 
     with reading():
         spark = started(master, stages, small=table.is_small)
@@ -130,7 +130,7 @@ def _on_spark(
         reasons = rejections(ready.rejected()) if survey.rejected else {}
         ready.release()
     read = survey.accepted + survey.rejected
-    return Look(read, reasons, survey.period, _unknown(names, plan))
+    return TableLook(read, reasons, survey.period, _unknown(names, plan))
 
 
 def _unknown(names: Counter[str], plan: Plan) -> dict[str, int]:
@@ -140,7 +140,7 @@ def _unknown(names: Counter[str], plan: Plan) -> dict[str, int]:
     return {name: n for name, n in names.most_common() if name not in known}
 
 
-def _print(found: Look) -> None:
+def _print(found: TableLook) -> None:
     to = console()
     messages = found.read - found.rejected
     to.print(

@@ -13,7 +13,7 @@ from fairlead.balance.decision import Decision
 from fairlead.balance.explanation import Explanation
 from fairlead.balance.objects import hint, listed, on_one_line
 from fairlead.cli.arguments import pairs
-from fairlead.cli.options import Engine
+from fairlead.cli.options import EngineName
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.cli.store.options import VARIABLE
 from fairlead.config.clusters import load_clusters
@@ -76,17 +76,17 @@ def _is_kept(out: str | None, message_id: str | None) -> bool:
     )
 
 
-def check_engine(engine: Engine | None, out: str | None) -> None:
+def check_engine(engine: EngineName | None, out: str | None) -> None:
     """Refuse an engine that OUT does not need, or that cannot look there. Raises UserError."""
     if engine is None:
         return
     there = out is not None and is_elsewhere(out)
-    if engine is Engine.spark and not there:
+    if engine is EngineName.spark and not there:
         raise UserError(
             "--engine: found spark, allowed: memory; what is on this machine is explained without "
             "Spark"
         )
-    if engine is Engine.memory and there:
+    if engine is EngineName.memory and there:
         raise UserError(f"--engine: found memory, allowed for {out}: spark, which reads there")
 
 

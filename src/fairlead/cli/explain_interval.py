@@ -23,7 +23,7 @@ BUSY: Final = "busy"
 DAY: Final = timedelta(days=1).total_seconds()
 
 
-class Peer:
+class DestinationPeriod:
     """How it stands with one destination."""
 
     def __init__(self, table: Row) -> None:
@@ -67,7 +67,7 @@ class Peer:
         return f"{name} {state}{since}{priority}" + "".join(f", {part}" for part in more)
 
 
-class Period(NamedTuple):
+class ChoicePeriod(NamedTuple):
     """What was decided between two changes that matter."""
 
     begin: float
@@ -102,7 +102,10 @@ class Record:
 
     def story(self, first: float, last: float) -> Iterator[str]:
         """What it says of these times."""
-        peers = {table["name"]: Peer(table) for table in self.cluster.to_dict()["destination"]}
+        peers = {
+            table["name"]: DestinationPeriod(table)
+            for table in self.cluster.to_dict()["destination"]
+        }
         for row in self.changes:
             if row["time"] < first:
                 _changed(peers, row)
@@ -153,7 +156,11 @@ def _end_of(row: Row) -> float:
 
 
 def _changes_and_requests(
-    peers: dict[str, Peer], changes: list[Row], asked: list[Row], at: float, until: float
+    peers: dict[str, DestinationPeriod],
+    changes: list[Row],
+    asked: list[Row],
+    at: float,
+    until: float,
 ) -> Iterator[str]:
     busy: Counter[str] = Counter()
     place = 0
@@ -172,8 +179,12 @@ def _changes_and_requests(
 
 
 def _period(
-    peers: dict[str, Peer], begin: float, end: float, rows: list[Row], busy: Counter[str]
-) -> Period:
+    peers: dict[str, DestinationPeriod],
+    begin: float,
+    end: float,
+    rows: list[Row],
+    busy: Counter[str],
+) -> ChoicePeriod:
     counts = Counter(row["destination"] for row in rows)
     again = sum(1 for row in rows if row["attempt"] > 1)
     slowest = max((row["service_time"] for row in rows), default=0.0)
@@ -182,7 +193,7 @@ def _period(
         for name in counts
         if (share := _full(rows, name, peers[name].capacity, end) / max(end - begin, 1e-6)) >= 0.01
     }
-    return Period(begin, counts, again, slowest, busy, full)
+    return ChoicePeriod(begin, counts, again, slowest, busy, full)
 
 
 def _full(rows: list[Row], name: str, capacity: int, end: float) -> float:
@@ -201,7 +212,7 @@ def _full(rows: list[Row], name: str, capacity: int, end: float) -> float:
     return seconds
 
 
-def _requests(found: Period) -> Iterator[str]:
+def _requests(found: ChoicePeriod) -> Iterator[str]:
     if found.given:
         shares = ", ".join(f"{name} {count}" for name, count in found.given.most_common())
         again = f", {found.again} of them once more" if found.again else ""
@@ -213,7 +224,7 @@ def _requests(found: Period) -> Iterator[str]:
         yield f"{clock(found.begin)}   requests: {shares}{again}{slowest}{busy}"
 
 
-def _changed(peers: dict[str, Peer], row: Row) -> tuple[str, str]:
+def _changed(peers: dict[str, DestinationPeriod], row: Row) -> tuple[str, str]:
     name = row["target"].partition(":")[2]
     peer = peers.get(name)
     if peer is None:

@@ -32,7 +32,7 @@ SECONDS: Final[Mapping[str, Fraction]] = {
 }
 
 
-class Gate(NamedTuple):
+class FailCondition(NamedTuple):
     """When to fail."""
 
     text: str
@@ -58,7 +58,7 @@ def gate(
     timed: Sequence[str] = (),
     windowed: Sequence[str] = (),
     windows: Sequence[str] = (),
-) -> Gate:
+) -> FailCondition:
     """The condition that a text states.
 
     `names`: what can be compared, and a part of what it is (None: of nothing). `timed`: which of
@@ -100,4 +100,4 @@ def gate(
             allowed = "no window" if not windowed else f"a window with {listed(windowed)}"
         raise UserError(f"--fail-if: {text}: found {name} in {window!r}, allowed: {allowed}")
     limit = Fraction(match["limit"]) * SECONDS.get(unit, 1)
-    return Gate(text.strip(), name, match["sign"], limit, unit == "%", window)
+    return FailCondition(text.strip(), name, match["sign"], limit, unit == "%", window)

@@ -67,7 +67,7 @@ def run_follow(
     from fairlead.measure.facts import made
     from fairlead.pipeline.options import Options
     from fairlead.pipeline.paths import TABLE, local
-    from fairlead.pipeline.streaming.follow import NO_CONNECT, Asked, check, start
+    from fairlead.pipeline.streaming.follow import NO_CONNECT, StreamRequest, check, start
 
     if (master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://"):
         raise UserError(NO_CONNECT)
@@ -87,7 +87,7 @@ def run_follow(
     if command is not None:
         report.check_installed()
     printer = BatchPrinter(Path(out), page=command is not None)
-    request = Asked(
+    request = StreamRequest(
         clusters,
         lambda: changes_here(changes),
         Options(where=table.where, file_format=file_format, trust_ids=trust_ids),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fairlead.cli.progress import Stages
     from fairlead.cli.table import MessagesTable
     from fairlead.compiled.plan import Plan
-    from fairlead.pipeline.output.delivery import Delivery
+    from fairlead.pipeline.output.delivery import ResultsDelivery
     from fairlead.results.comparison import Comparison, Window
     from fairlead.results.summary import Summary
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def dispatch_in_memory(
     table: MessagesTable,
     plan: Plan,
-    delivery: Delivery,
+    delivery: ResultsDelivery,
     file_format: str,
     stages: Stages,
     *,
@@ -31,9 +31,9 @@ def dispatch_in_memory(
     command: str | None,
 ) -> Summary:
     """Dispatch a table into a delivery, which the caller finishes."""
-    from fairlead.memory.dispatch import Options, run
+    from fairlead.memory.dispatch import MemoryOptions, run
 
-    options = Options(
+    options = MemoryOptions(
         where=table.where,
         file_format=file_format,
         trust_ids=trust_ids,
@@ -54,7 +54,7 @@ def replay_in_memory(
     table: MessagesTable,
     plans: Mapping[str, Plan],
     differs: Mapping[str, Sequence[str]],
-    delivery: Delivery,
+    delivery: ResultsDelivery,
     file_format: str,
     stages: Stages,
     *,
@@ -64,11 +64,11 @@ def replay_in_memory(
     command: str | None,
 ) -> Comparison:
     """Replay a table into a delivery, which the caller finishes."""
-    from fairlead.memory.dispatch import Options
+    from fairlead.memory.dispatch import MemoryOptions
     from fairlead.memory.replay import run
     from fairlead.replay.scale import Scale
 
-    options = Options(
+    options = MemoryOptions(
         where=table.where,
         file_format=file_format,
         rows=rows,

@@ -22,7 +22,7 @@ UNITS: Final = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
 LENGTH: Final = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,9})?)\s*(?P<unit>s|min|m|h|d)?")
 
 
-class Written(StrEnum):
+class ResultFormat(StrEnum):
     """Formats of results."""
 
     parquet = "parquet"
@@ -40,7 +40,7 @@ class Read(StrEnum):
     orc = "orc"
 
 
-class Rows(StrEnum):
+class RowsWritten(StrEnum):
     """Which rows of a replay's decisions are written."""
 
     all = "all"
@@ -48,14 +48,14 @@ class Rows(StrEnum):
     none = "none"
 
 
-class Engine(StrEnum):
+class EngineName(StrEnum):
     """Who decides on a table."""
 
     spark = "spark"
     memory = "memory"
 
 
-NEEDED: Final = {Engine.spark: "spark", Engine.memory: "tables"}
+NEEDED: Final = {EngineName.spark: "spark", EngineName.memory: "tables"}
 """The extra of each engine."""
 
 
@@ -255,11 +255,11 @@ FailIf = Annotated[
     ),
 ]
 Format = Annotated[
-    Written,
+    ResultFormat,
     typer.Option(
         "--format",
-        parser=one_of("--format", Written),
-        metavar="|".join(Written),
+        parser=one_of("--format", ResultFormat),
+        metavar="|".join(ResultFormat),
         help="Format of the results.",
     ),
 ]
@@ -296,20 +296,20 @@ Overwrite = Annotated[
 ]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Do not make `report.html`.")]
 RowsOption = Annotated[
-    Rows,
+    RowsWritten,
     typer.Option(
         "--rows",
         metavar="WHICH",
-        parser=one_of("--rows", Rows),
+        parser=one_of("--rows", RowsWritten),
         help="Rows to write: `all`; `late`, those that waited longer than p99; `none`.",
     ),
 ]
 EngineOption = Annotated[
-    Engine,
+    EngineName,
     typer.Option(
         "--engine",
         metavar="ENGINE",
-        parser=one_of("--engine", Engine),
+        parser=one_of("--engine", EngineName),
         help="`spark`, or `memory` for a table that fits: the same results, without Java.",
     ),
 ]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fairlead.compiled.plan import Plan
-    from fairlead.memory.prepared import Prepared
+    from fairlead.memory.prepared import PreparedMessages
     from fairlead.results.recommendation import Held, Recommendation
 
 NOTHING_MEETS: Final = 3
@@ -57,7 +57,7 @@ def run_recommend(
     from fairlead.pipeline.output.folder import FolderDelivery
     from fairlead.pipeline.paths import RECOMMENDATION
     from fairlead.recommend.goal import cost_of, target_of
-    from fairlead.recommend.recommend import Asked, recommend
+    from fairlead.recommend.recommend import SearchRequest, recommend
     from fairlead.recommend.space import space_of
 
     aim = target_of(target)
@@ -76,7 +76,7 @@ def run_recommend(
     place = FolderDelivery(out, overwrite=overwrite, read=table.where, also_read=also)
     with place as delivery, Stages(5) as stages:
         ready, rejected = _read(table, plan, stages)
-        request = Asked(space, aim, prices, plan.changes, budget)
+        request = SearchRequest(space, aim, prices, plan.changes, budget)
         of_run = None if command is None else made(table.where, command)
         advice = recommend(ready, request, where=table.where, made=of_run, progress=stages)
         result = advice.recommendation
@@ -101,7 +101,7 @@ def run_recommend(
     return 0 if result.met else NOTHING_MEETS
 
 
-def _read(table: MessagesTable, plan: Plan, stages: Stages) -> tuple[Prepared, int]:
+def _read(table: MessagesTable, plan: Plan, stages: Stages) -> tuple[PreparedMessages, int]:
     """The messages, ready to be replayed, and how many rows are none. Raises MessageError."""
     from fairlead.memory.accepted import accepted, one_tenant, unique
     from fairlead.memory.journal import messages_of

@@ -20,8 +20,8 @@ from fairlead.cli.dispatch import (
     own_changes,
     refuse_elsewhere,
 )
-from fairlead.cli.fail_if import FAILED, Gate, gate
-from fairlead.cli.options import Engine
+from fairlead.cli.fail_if import FAILED, FailCondition, gate
+from fairlead.cli.options import EngineName
 from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fairlead.compiled.plan import Plan
-    from fairlead.pipeline.output.delivery import Delivery
-    from fairlead.results.comparison import Comparison, Scenario, Waits, Window
+    from fairlead.pipeline.output.delivery import ResultsDelivery
+    from fairlead.results.comparison import Comparison, ScenarioResult, Waits, Window
 
 TIMED: Final = ("mean_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait")
 WORST: Final = "worst_"
@@ -73,7 +73,7 @@ def run_replay(
     window: Sequence[str],
     rows: str,
     overwrite: bool,
-    engine: Engine,
+    engine: EngineName,
     master: str | None,
     command: str | None,
 ) -> int:
@@ -95,7 +95,7 @@ def run_replay(
     ]
     rate = rate_of(scale, seed)
     changes = own_changes(table, changes)
-    if engine is Engine.memory:
+    if engine is EngineName.memory:
         refuse_elsewhere(changes, "--engine memory")
     request = scenarios(clusters, changes_here(changes), scenario_file, *rate)
     from fairlead.pipeline.constants import RESERVED
@@ -111,7 +111,7 @@ def run_replay(
     also = [*clusters, *files_here(changes), *([scenario_file] if scenario_file else [])]
     place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also)
     with place as delivery, Stages(8) as stages:
-        if engine is Engine.memory:
+        if engine is EngineName.memory:
             from fairlead.cli.memory import replay_in_memory
 
             comparison = replay_in_memory(
@@ -128,7 +128,7 @@ def run_replay(
             )
         else:
 
-            def again(spark: SparkSession) -> Asked:
+            def again(spark: SparkSession) -> ReplayRequest:
                 all_changes = changes_anywhere(spark, changes, ())
                 return scenarios(clusters, all_changes, scenario_file, *rate)
 
@@ -152,15 +152,15 @@ def run_replay(
     for line in _idle(request):
         console().print(f"note: {line}", markup=False)
     table.refuse_nothing(comparison.read, comparison.rejected, out)
-    if engine is Engine.spark:
+    if engine is EngineName.spark:
         table.suggest_memory(comparison.read, stages.console)
     return judged(comparison, gates)
 
 
 def _on_spark(
     table: MessagesTable,
-    asked_of: Callable[[SparkSession], Asked],
-    delivery: Delivery,
+    asked_of: Callable[[SparkSession], ReplayRequest],
+    delivery: ResultsDelivery,
     file_format: str,
     stages: Stages,
     *,
@@ -196,7 +196,7 @@ def _on_spark(
         )
 
 
-def write_page(found: Comparison, delivery: Delivery, stages: Stages) -> None:
+def write_page(found: Comparison, delivery: ResultsDelivery, stages: Stages) -> None:
     """Put the page beside the results."""
     with stages("report"):
         delivery.write_text(report.NAME, report.render_comparison(found.to_dict()))
@@ -215,7 +215,7 @@ def rate_of(scale: str, seed: int | None) -> tuple[Decimal, int]:
     return rate, seed or 0
 
 
-class Asked(NamedTuple):
+class ReplayRequest(NamedTuple):
     """The scenarios that were asked for."""
 
     plans: dict[str, Plan]
@@ -231,14 +231,14 @@ def scenarios(
     file: Path | None,
     rate: Decimal,
     seed: int,
-) -> Asked:
+) -> ReplayRequest:
     """One for each cluster file, called as the file is; or those of a scenario file.
 
     `happened`: the changes.
     """
     from fairlead.compiled.plan import Plan
 
-    request = Asked({}, {}, {})
+    request = ReplayRequest({}, {}, {})
     if file is not None:
         if len(clusters) > 1:
             raise UserError(
@@ -268,7 +268,7 @@ def scenarios(
     return request
 
 
-def _idle(asked: Asked) -> list[str]:
+def _idle(asked: ReplayRequest) -> list[str]:
     """The readers that never get work, in which scenarios."""
     lines: dict[str, list[str]] = {}
     for name, plan in asked.plans.items():
@@ -311,7 +311,7 @@ NUMBERS: Final = (
 )
 
 
-def _row(each: Scenario) -> dict[str, str]:
+def _row(each: ScenarioResult) -> dict[str, str]:
     used = each.utilisation
     return {
         "scenario": printable(each.name),
@@ -341,7 +341,7 @@ def _waits(waits: Waits) -> dict[str, str]:
     }
 
 
-def _print_kind(to: Console, scenario: Scenario, kind: str, waits: Sequence[Waits]) -> None:
+def _print_kind(to: Console, scenario: ScenarioResult, kind: str, waits: Sequence[Waits]) -> None:
     if not waits:
         return
     used = {worker.destination: worker.utilisation for worker in scenario.workers}
@@ -362,7 +362,7 @@ def _print_kind(to: Console, scenario: Scenario, kind: str, waits: Sequence[Wait
         to.print(f"… {len(waits) - MAX_SHOWN} more in comparison.json")
 
 
-def _worst(scenario: Scenario, gate: Gate) -> tuple[float, str]:
+def _worst(scenario: ScenarioResult, gate: FailCondition) -> tuple[float, str]:
     """The longest of a kind of wait in any phase, and in which. Raises UserError."""
     phases = [phase for phase in scenario.by_phase if phase.messages]
     if not phases:
@@ -375,7 +375,7 @@ def _worst(scenario: Scenario, gate: Gate) -> tuple[float, str]:
     return getattr(worst, measure), _named(worst).name
 
 
-def _inside(scenario: Scenario, gate: Gate) -> float:
+def _inside(scenario: ScenarioResult, gate: FailCondition) -> float:
     """A kind of wait in a window. Raises UserError where there is none."""
     (waits,) = (measure for measure in scenario.by_window if measure.name == gate.window)
     if not waits.messages:
@@ -387,7 +387,7 @@ def _inside(scenario: Scenario, gate: Gate) -> float:
     return value
 
 
-def judged(found: Comparison, gates: Sequence[Gate]) -> int:
+def judged(found: Comparison, gates: Sequence[FailCondition]) -> int:
     """The status; a condition that has nothing to look at is refused, for it could never hold."""
     status = 0
     for condition in gates:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from fairlead.cli.output import acted
-from fairlead.config.serving import Place, Serving, check_places, load_serving, place_of
+from fairlead.config.serving import ListenAddress, ServingFile, check_places, load_serving, place_of
 from fairlead.errors import ConfigError, StoreError, UserError
 from fairlead.extras import need
 from fairlead.prometheus import MetricsServer
@@ -33,7 +33,7 @@ NEW: Final = 20_000
 """So many objects more before cycles are looked for: messages are in none, and go soon."""
 
 
-class Options(NamedTuple):
+class ServeOptions(NamedTuple):
     """Those of `fairlead serve`."""
 
     listen: Sequence[str]
@@ -46,11 +46,11 @@ class Options(NamedTuple):
     metrics: str | None = None
 
 
-def serve(url: str, options: Options) -> None:
+def serve(url: str, options: ServeOptions) -> None:
     """Serve until a signal comes; with `once`, until everybody is gone. Raises UserError."""
     need("amqp", by="serve")
     check()
-    serving = Serving() if options.settings is None else load_serving(options.settings)
+    serving = ServingFile() if options.settings is None else load_serving(options.settings)
     places = [place_of(address, "--listen") for address in options.listen] or serving.places
     try:
         check_places(serving, places)
@@ -66,14 +66,20 @@ def serve(url: str, options: Options) -> None:
         asyncio.run(_serve(store, access, places, options))
 
 
-async def _serve(store: Store, access: Access, places: Sequence[Place], options: Options) -> None:
+async def _serve(
+    store: Store, access: Access, places: Sequence[ListenAddress], options: ServeOptions
+) -> None:
     server = Server(store, access, options.lease, options.name)
     with _watched(server, options.metrics) as metrics:
         await _serve_at(store, server, places, options, metrics)
 
 
 async def _serve_at(
-    store: Store, server: Server, places: Sequence[Place], options: Options, metrics: str | None
+    store: Store,
+    server: Server,
+    places: Sequence[ListenAddress],
+    options: ServeOptions,
+    metrics: str | None,
 ) -> None:
     """`metrics`: where Prometheus is answered."""
     stop = asyncio.Event()
@@ -147,7 +153,7 @@ def _watched(server: Server, address: str | None) -> Iterator[str | None]:
         yield metrics_server.url
 
 
-def _read_again(server: Server, places: Sequence[Place], settings: Path | None) -> None:
+def _read_again(server: Server, places: Sequence[ListenAddress], settings: Path | None) -> None:
     """Read users, rights, limits and certificates again; where that fails, all stays."""
     try:
         if settings is not None:

@@ -98,13 +98,13 @@ def at_the_end() -> Iterator[None]:
             _stop(_waiting.number, None)
 
 
-class _Waiting:
+class _SignalWaiting:
     begun = False
     number: int | None = None
     """The signal's that came meanwhile."""
 
 
-_waiting: Final = _Waiting()
+_waiting: Final = _SignalWaiting()
 
 
 def _stop(number: int, _: object) -> None:

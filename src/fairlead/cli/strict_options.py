@@ -59,7 +59,7 @@ def _itself(value: object) -> object:
     return value
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """Commands under one name."""
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - Typer hides it

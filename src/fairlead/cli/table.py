@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from rich.console import Console
 
-    from fairlead.memory.files import Found
+    from fairlead.memory.files import CheckedTable
 
 MOST_BRACKETS = 200
 """Of an expression: those of ever more, in each other, no parser can read."""
@@ -134,10 +134,10 @@ class MessagesTable(NamedTuple):
                 f"the reasons are in {inside(out, 'rejected')}"
             )
 
-    def read_here(self) -> Found:
+    def read_here(self) -> CheckedTable:
         """The messages, in this process. Raises UserError."""
         from fairlead.memory.columns import mapped
-        from fairlead.memory.files import Found, read
+        from fairlead.memory.files import CheckedTable, read
         from fairlead.memory.fits import check_fits
         from fairlead.pipeline.intake.files import kind_of
 
@@ -145,7 +145,7 @@ class MessagesTable(NamedTuple):
         check_fits(self.where, kind)
         intake = read(self.where, kind, number_rows=self.number_rows, drop=self._unused())
         table = mapped(intake.table, self.where, self.columns, self.drop)
-        return Found(table, intake.malformed)
+        return CheckedTable(table, intake.malformed)
 
     def _unused(self) -> list[str]:
         """The columns that are dropped, and of which no expression makes anything."""

@@ -11,7 +11,7 @@ from fairlead.cli.show import console, print_table, printable, table
 from fairlead.compiled.plan import Plan
 from fairlead.pipeline.output.run_folder import clusters_of
 from fairlead.pipeline.questions.runs import run_of
-from fairlead.results.waited import Beside, Otherwise, Waited
+from fairlead.results.waited import Beside, Waited, WaitedAlternative
 from fairlead.text import length, moment, plural
 
 MOST = 10
@@ -102,7 +102,7 @@ def _called(each: Beside) -> str:
     return f"{printable(each.id)}{group}"
 
 
-def _otherwise(found: Waited, each: Otherwise) -> str:
+def _otherwise(found: Waited, each: WaitedAlternative) -> str:
     if each.start is None:
         return f"with {each.what} it would not have been started"
     if found.start is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairlead.balance.times import micros
-from fairlead.cli.options import Engine
+from fairlead.cli.options import EngineName
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
@@ -16,11 +16,11 @@ from fairlead.pipeline.paths import inside, is_elsewhere
 from fairlead.text import date, length, plural
 
 if TYPE_CHECKING:
-    from fairlead.results.whatif import WhatIf
+    from fairlead.results.whatif import RaiseEffect
 
 
 def run_whatif(
-    out: str, group: str, at: str, priority: int, engine: Engine, master: str | None
+    out: str, group: str, at: str, priority: int, engine: EngineName, master: str | None
 ) -> None:
     """Everything that can be refused is refused before an engine is started."""
     time = micros(at)
@@ -43,7 +43,7 @@ def run_whatif(
 
     manifest = None if is_elsewhere(out) else read_manifest(Path(out))
     plan = None if manifest is None else plan_of(manifest)
-    if engine is Engine.memory:
+    if engine is EngineName.memory:
         if plan is None:
             raise UserError(
                 f"{out}: found a place elsewhere, allowed with --engine memory: a folder of this "
@@ -73,7 +73,7 @@ def run_whatif(
     _print(answer)
 
 
-def _print(found: WhatIf) -> None:
+def _print(found: RaiseEffect) -> None:
     to = console()
     group = printable(found.group)
     if not found.waiting:

@@ -33,7 +33,7 @@ from fairlead.balance.times import micros as micros_of
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import in_order
 from fairlead.compiled.plan import Plan
-from fairlead.compiled.required_columns import LONGEST_SERVICE, SECONDS, Served
+from fairlead.compiled.required_columns import LONGEST_SERVICE, SECONDS, ServedClusters
 from fairlead.compiled.unique import all_different
 from fairlead.errors import MessageError
 from fairlead.rows import DECISION
@@ -334,7 +334,7 @@ def coded(messages: pa.Table, name: str) -> tuple[Int64s, list[str]]:
     return np.asarray(column.indices).astype(np.int64), column.dictionary.to_pylist()
 
 
-def services_of(messages: pa.Table, served: Served) -> Int64s | None:
+def services_of(messages: pa.Table, served: ServedClusters) -> Int64s | None:
     """The service times in whole microseconds, 0 where a row needs none and gives none.
 
     None where there are none, or nobody needs them. Raises MessageError where one is missing; what
@@ -366,7 +366,7 @@ def _nothing(messages: pa.Table, name: str) -> pa.ChunkedArray:
     return pc.equal(text(messages, name), "") if _is_text(column.type) else pc.is_null(column)
 
 
-def _are(messages: pa.Table, served: Served) -> pa.ChunkedArray:
+def _are(messages: pa.Table, served: ServedClusters) -> pa.ChunkedArray:
     """Which messages these are."""
     work = pc.not_equal(text(messages, "type"), SET_PRIORITY)
     if served.clusters is None:

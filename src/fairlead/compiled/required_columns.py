@@ -14,7 +14,7 @@ LONGEST_SERVICE: Final = 4_000_000_000
 SECONDS: Final = f"a number of seconds from 0 to {LONGEST_SERVICE}"
 
 
-class Served(NamedTuple):
+class ServedClusters(NamedTuple):
     """Whose messages need a service time, in every engine that reads tables.
 
     A message of the type SET_PRIORITY is no work, and needs none.
@@ -29,14 +29,14 @@ class Served(NamedTuple):
         return self.clusters is not None and not self.clusters
 
 
-ALL_WORK: Final = Served(None)
+ALL_WORK: Final = ServedClusters(None)
 """In a replay every message is worked on."""
 
 
-def served(plan: Plan) -> Served:
+def served(plan: Plan) -> ServedClusters:
     """Where messages are only decided: those of clusters where completions decide who is busy."""
     timed = [name for name, timed in plan.timed.items() if timed]
-    return Served({*timed, ""} if timed and len(plan.clusters) == 1 else {*timed})
+    return ServedClusters({*timed, ""} if timed and len(plan.clusters) == 1 else {*timed})
 
 
 def named(columns: Iterable[str]) -> str:

@@ -9,10 +9,12 @@ from msgspec import UNSET
 
 from fairlead.balance.objects import shown
 from fairlead.config.overrides import ORDER
-from fairlead.config.scenario_file import Down, Entry
+from fairlead.config.scenario_file import Down, ScenarioTable
 
 
-def differences(entry: Entry, swept: Sequence[object], rate: Decimal, seed: int) -> list[str]:
+def differences(
+    entry: ScenarioTable, swept: Sequence[object], rate: Decimal, seed: int
+) -> list[str]:
     """All that one scenario of an entry differs by; `swept`: the values of its sweeps."""
     every: Iterable[tuple[str, str, object]] = (
         *((edit.target, edit.attribute, edit.value) for edit in entry.set_),

@@ -14,7 +14,7 @@ from fairlead.balance.changes import addressee, resolve
 from fairlead.balance.objects import Ref, converted, shown
 from fairlead.balance.state import AnyState
 from fairlead.balance.times import TIMES, micros
-from fairlead.config.scenario_file import SCENARIO, Down, Source
+from fairlead.config.scenario_file import SCENARIO, Down, ScenarioFile
 from fairlead.errors import ConfigError
 
 
@@ -60,7 +60,7 @@ def outage_changes(
     states: Mapping[str, AnyState],
     downs: Sequence[Down],
     others: Iterable[Change],
-    source: Source,
+    source: ScenarioFile,
     scenario: int,
 ) -> list[Change]:
     """The changes that these outages are. `others`: all other changes, which must not meddle.

@@ -10,7 +10,7 @@ from fairlead.balance.change import Change
 from fairlead.balance.changes import addressee
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import hint, listed
-from fairlead.balance.policy import Tables
+from fairlead.balance.policy import ClusterTables
 from fairlead.balance.state import AnyState
 from fairlead.errors import ChangeError, ConfigError
 
@@ -64,7 +64,7 @@ def _owner(names: Sequence[str], target: str, where: str) -> str:
     )
 
 
-def _place(tables: Tables, wanted: object) -> tuple[str | int, ...]:
+def _place(tables: ClusterTables, wanted: object) -> tuple[str | int, ...]:
     """Where in the file an object's table stands."""
     for field in tables.__struct_fields__:
         value = getattr(tables, field)

@@ -73,7 +73,7 @@ class Retry(FileTable, frozen=True, kw_only=True):
         }
 
 
-class Limit(FileTable, frozen=True, kw_only=True):
+class LimitTable(FileTable, frozen=True, kw_only=True):
     """A `[[queue.limit]]`: how much of a queue goes at one time, or in a time."""
 
     of: Literal["queue", "tenant", "group"] = "queue"
@@ -117,7 +117,7 @@ class Limit(FileTable, frozen=True, kw_only=True):
         return 0 if self.rate is None else -(-int(self.seconds * MICROS) // self.rate)
 
 
-class Queue(FileTable, frozen=True, kw_only=True):
+class QueueTable(FileTable, frozen=True, kw_only=True):
     """A `[[queue]]`."""
 
     name: Name
@@ -141,7 +141,7 @@ class Queue(FileTable, frozen=True, kw_only=True):
     """error: its reader said so; lease: its lease was over; process: its reader's process died."""
     keep_dead: Decimal | None = None
     """Days for which dead letters are kept; without it: for ever."""
-    limits: list[Limit] = msgspec.field(name="limit", default_factory=list)
+    limits: list[LimitTable] = msgspec.field(name="limit", default_factory=list)
     """How much of it goes at one time, or in a time."""
 
     def __post_init__(self) -> None:

@@ -55,7 +55,7 @@ class Down(FileTable, frozen=True, kw_only=True):
     """Whether it gives back what it holds."""
 
 
-class Entry(FileTable, frozen=True, kw_only=True):
+class ScenarioTable(FileTable, frozen=True, kw_only=True):
     """A `[[scenario]]`."""
 
     name: Name
@@ -71,11 +71,11 @@ class Entry(FileTable, frozen=True, kw_only=True):
 class Scenarios(FileTable, frozen=True, kw_only=True):
     """A scenario file."""
 
-    scenario: list[Entry] = []
+    scenario: list[ScenarioTable] = []
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ScenarioFile:
     """A scenario file that is being read: its entries, and what error lines say of a place."""
 
     path: Path
@@ -101,10 +101,10 @@ class Source:
         return "\n".join(lines[: following - 1] if following > first else lines)
 
 
-def read(path: str | Path) -> tuple[Source, list[Entry]]:
+def read(path: str | Path) -> tuple[ScenarioFile, list[ScenarioTable]]:
     """The file's scenarios as they stand there, each right for itself. Raises ConfigError."""
     text, plain = parsed(path)
-    source = Source(Path(path), text, plain)
+    source = ScenarioFile(Path(path), text, plain)
     try:
         entries = msgspec.convert(plain, Scenarios).scenario
     except msgspec.ValidationError as error:
@@ -142,7 +142,7 @@ def number(value: object, decimals: int) -> Decimal | None:
     return amount
 
 
-def more_of_it(source: Source, k: int, entry: Entry) -> tuple[Decimal, int]:
+def more_of_it(source: ScenarioFile, k: int, entry: ScenarioTable) -> tuple[Decimal, int]:
     """How often each message is there, and the seed. Raises ConfigError."""
     rate = Decimal(1) if entry.scale_rate is UNSET else number(entry.scale_rate, RATE_DECIMALS)
     if rate is None or not 0 < rate <= MAX_RATE:

@@ -19,8 +19,16 @@ from fairlead.config.changes import load_changes
 from fairlead.config.differences import differences, said
 from fairlead.config.outages import outage_changes
 from fairlead.config.overrides import ORDER, Key, key_of, overridden
-from fairlead.config.scenario_file import SCENARIO, Entry, Set, Source, Sweep, more_of_it, read
-from fairlead.config.sweeps import Listed, NumberRange, swept, without_repetition
+from fairlead.config.scenario_file import (
+    SCENARIO,
+    ScenarioFile,
+    ScenarioTable,
+    Set,
+    Sweep,
+    more_of_it,
+    read,
+)
+from fairlead.config.sweeps import ListedValues, NumberRange, swept, without_repetition
 from fairlead.errors import ChangeError, ConfigError
 
 MAX_SCENARIOS: Final = 1_000
@@ -69,7 +77,7 @@ def load_scenarios(
         raise ConfigError(f"{path}: found {total:,} scenarios, allowed: at most {MAX_SCENARIOS:,}")
     by_name: dict[str, Scenario] = {}
     for k, (entry, axes) in enumerate(zip(entries, sweeps, strict=True)):
-        reader = _Reader(source, k, entry, clusters, changes, read_changes)
+        reader = _ScenarioReader(source, k, entry, clusters, changes, read_changes)
         for scenario in reader.scenarios(axes):
             if scenario.name in by_name:
                 raise ConfigError(
@@ -80,14 +88,14 @@ def load_scenarios(
     return list(by_name.values())
 
 
-class _Reader:
+class _ScenarioReader:
     """What becomes of one `[[scenario]]`."""
 
     def __init__(
         self,
-        source: Source,
+        source: ScenarioFile,
         number: int,
-        entry: Entry,
+        entry: ScenarioTable,
         clusters: Sequence[Cluster],
         changes: Sequence[Change],
         read_changes: Callable[[Path], list[Change]],
@@ -135,7 +143,7 @@ class _Reader:
                     "allowed: once in a scenario"
                 )
 
-    def scenarios(self, sweeps: Sequence[Listed | NumberRange]) -> Iterator[Scenario]:
+    def scenarios(self, sweeps: Sequence[ListedValues | NumberRange]) -> Iterator[Scenario]:
         """One for each combination of the values, those of the last sweep the fastest."""
         every = [sweep.values for sweep in sweeps]
         for n, values in enumerate(every):

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from fairlead.balance.objects import FileTable, Name, Names, hint, listed
 from fairlead.balance.refusal import place_in_words, read
-from fairlead.config.queues import Queue, check_name
+from fairlead.config.queues import QueueTable, check_name
 from fairlead.config.schedules import Schedule
 from fairlead.config.schemas import Schema, schema_of
 from fairlead.config.toml import file_and_line, parsed
@@ -28,7 +28,7 @@ RESERVED: Final = (END_DIALOG, ERROR, DIALOG_TIMER)
 MAX_READERS: Final = 32_767
 
 
-class MessageType(FileTable, frozen=True, kw_only=True):
+class MessageTypeTable(FileTable, frozen=True, kw_only=True):
     """A `[[message_type]]`: what a body of this type has to be."""
 
     name: Name
@@ -45,7 +45,7 @@ class MessageType(FileTable, frozen=True, kw_only=True):
             )
 
 
-class Contract(FileTable, frozen=True, kw_only=True):
+class ContractTable(FileTable, frozen=True, kw_only=True):
     """A `[[contract]]`: which side of a dialog sends which message types."""
 
     name: Name
@@ -75,7 +75,7 @@ class Contract(FileTable, frozen=True, kw_only=True):
         return [(key, name) for key, names in lists.items() for name in names]
 
 
-class Service(FileTable, frozen=True, kw_only=True):
+class ServiceTable(FileTable, frozen=True, kw_only=True):
     """A `[[service]]`: what dialogs begin at and lead to."""
 
     name: Name
@@ -98,13 +98,13 @@ class Service(FileTable, frozen=True, kw_only=True):
                 raise ValueError(f"handler: found {self.handler!r}, allowed: MODULE:NAME")
 
 
-class Declared(FileTable, frozen=True, kw_only=True):
+class ServicesFile(FileTable, frozen=True, kw_only=True):
     """All of it, in the order of the file."""
 
-    queues: list[Queue] = msgspec.field(name="queue", default_factory=list)
-    message_types: list[MessageType] = msgspec.field(name="message_type", default_factory=list)
-    contracts: list[Contract] = msgspec.field(name="contract", default_factory=list)
-    services: list[Service] = msgspec.field(name="service", default_factory=list)
+    queues: list[QueueTable] = msgspec.field(name="queue", default_factory=list)
+    message_types: list[MessageTypeTable] = msgspec.field(name="message_type", default_factory=list)
+    contracts: list[ContractTable] = msgspec.field(name="contract", default_factory=list)
+    services: list[ServiceTable] = msgspec.field(name="service", default_factory=list)
     schedules: list[Schedule] = msgspec.field(name="schedule", default_factory=list)
 
     def __post_init__(self) -> None:
@@ -118,7 +118,11 @@ class Declared(FileTable, frozen=True, kw_only=True):
             )
 
     @property
-    def _tables(self) -> dict[str, Sequence[Queue | MessageType | Contract | Service | Schedule]]:
+    def _tables(
+        self,
+    ) -> dict[
+        str, Sequence[QueueTable | MessageTypeTable | ContractTable | ServiceTable | Schedule]
+    ]:
         return {
             "queue": self.queues,
             "message_type": self.message_types,
@@ -133,21 +137,21 @@ class Declared(FileTable, frozen=True, kw_only=True):
         return [entry.name for table in self._tables.values() for entry in table]
 
 
-def load_declared(path: str | Path) -> Declared:
+def load_declared(path: str | Path) -> ServicesFile:
     """What a file declares; each table is right for itself, `check` holds them together.
 
     Raises ConfigError with one line that names file, line, key, what was found and what is allowed.
     """
     text, plain = parsed(path)
     try:
-        return read(_with_schemas(plain, Path(path).parent), Declared)
+        return read(_with_schemas(plain, Path(path).parent), ServicesFile)
     except ConfigError as error:
         where = file_and_line(path, text, error.place)
         raise ConfigError(f"{where}: {error}", error.place) from None
 
 
 def check(
-    declared: Declared,
+    declared: ServicesFile,
     known_types: Collection[str] = (),
     known_contracts: Collection[str] = (),
 ) -> None:
@@ -164,20 +168,20 @@ def check(
 Place = tuple[str | int, ...]
 
 
-def _types_named(declared: Declared) -> Iterator[tuple[Place, str]]:
+def _types_named(declared: ServicesFile) -> Iterator[tuple[Place, str]]:
     for k, contract in enumerate(declared.contracts):
         for key, name in contract.types:
             yield ("contract", k, key), name
 
 
-def _contracts_named(declared: Declared) -> Iterator[tuple[Place, str]]:
+def _contracts_named(declared: ServicesFile) -> Iterator[tuple[Place, str]]:
     for k, service in enumerate(declared.services):
         for name in service.contracts:
             yield ("service", k, "contracts"), name
 
 
 def _known(
-    what: str, named: Iterable[tuple[Place, str]], known: Sequence[str], declared: Declared
+    what: str, named: Iterable[tuple[Place, str]], known: Sequence[str], declared: ServicesFile
 ) -> None:
     every = dict.fromkeys(known)
     for place, name in named:

@@ -27,7 +27,7 @@ _ADDRESS: Final = re.compile(
 )
 
 
-class Place(NamedTuple):
+class ListenAddress(NamedTuple):
     """Where a server listens."""
 
     host: str
@@ -46,7 +46,7 @@ class Place(NamedTuple):
         return is_loopback(self.host)
 
 
-def place_of(text: str, key: str = "listen") -> Place:
+def place_of(text: str, key: str = "listen") -> ListenAddress:
     """An address. Raises UserError."""
     match = _ADDRESS.fullmatch(text)
     if match is None:
@@ -54,7 +54,7 @@ def place_of(text: str, key: str = "listen") -> Place:
     port = int(match["port"]) if match["port"] else PORTS[match["scheme"]]
     if port > 65535:
         raise UserError(f"{key}: found {text!r}, allowed: a port from 0 to 65535")
-    return Place(match["six"] or match["host"], port, match["scheme"] == "amqps")
+    return ListenAddress(match["six"] or match["host"], port, match["scheme"] == "amqps")
 
 
 def is_loopback(host: str) -> bool:
@@ -151,7 +151,7 @@ class Limits(FileTable, frozen=True, kw_only=True):
             )
 
 
-class Serving(FileTable, frozen=True, kw_only=True):
+class ServingFile(FileTable, frozen=True, kw_only=True):
     """All of a server's file."""
 
     listen: Names = msgspec.field(default_factory=lambda: [HERE])
@@ -181,7 +181,7 @@ class Serving(FileTable, frozen=True, kw_only=True):
             raise ValueError(str(error)) from None
 
     @property
-    def places(self) -> list[Place]:
+    def places(self) -> list[ListenAddress]:
         """Where to listen."""
         return [place_of(address) for address in self.listen]
 
@@ -191,7 +191,7 @@ class Serving(FileTable, frozen=True, kw_only=True):
         return self.users is None if self.anonymous is None else self.anonymous
 
 
-def check_places(serving: Serving, places: list[Place]) -> None:
+def check_places(serving: ServingFile, places: list[ListenAddress]) -> None:
     """Refuse places at which nobody could say who it is, or everybody could listen.
 
     Raises UserError.
@@ -201,7 +201,7 @@ def check_places(serving: Serving, places: list[Place]) -> None:
         raise UserError("tls: found no address amqps:// in listen, allowed: at least one")
 
 
-def _check_each(serving: Serving, places: list[Place]) -> None:
+def _check_each(serving: ServingFile, places: list[ListenAddress]) -> None:
     if not places:
         raise UserError("listen: found nothing, allowed: at least one address")
     for place in places:
@@ -225,14 +225,14 @@ def _check_each(serving: Serving, places: list[Place]) -> None:
         raise UserError("anonymous: found false, without users, allowed: with a file of users")
 
 
-def load_serving(path: str | Path) -> Serving:
+def load_serving(path: str | Path) -> ServingFile:
     """What a server's file says.
 
     Raises ConfigError with one line that names file, line, key, what was found and what is allowed.
     """
     text, plain = parsed(path)
     try:
-        return read(plain, Serving)
+        return read(plain, ServingFile)
     except ConfigError as error:
         where = file_and_line(path, text, error.place)
         raise ConfigError(f"{where}: {error}", error.place) from None

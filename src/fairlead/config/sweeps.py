@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import UNSET
 
 from fairlead.balance.objects import shown
-from fairlead.config.scenario_file import Source, Sweep, number
+from fairlead.config.scenario_file import ScenarioFile, Sweep, number
 from fairlead.errors import ConfigError
 
 DECIMALS: Final = 9
@@ -19,7 +19,7 @@ NUMBERS: Final = f"a number below 10^18 with at most {DECIMALS} decimals"
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedValues:
     """Values that stand in the file."""
 
     values: Sequence[object]
@@ -52,7 +52,9 @@ class NumberRange:
         return [n // UNIT if self.integers else Decimal(n) / UNIT for n in every]
 
 
-def swept(source: Source, place: Sequence[str | int], sweep: Sweep) -> Listed | NumberRange:
+def swept(
+    source: ScenarioFile, place: Sequence[str | int], sweep: Sweep
+) -> ListedValues | NumberRange:
     """The values of one sweep. Raises ConfigError naming the key of the scenario file."""
     bounds = {"from": sweep.from_, "to": sweep.to, "step": sweep.step}
     keys = [key for key, value in bounds.items() if value is not UNSET]
@@ -67,11 +69,11 @@ def swept(source: Source, place: Sequence[str | int], sweep: Sweep) -> Listed | 
         raise ConfigError(
             f"{source.where(*place, 'values')}: found an empty list, allowed: at least one value"
         )
-    return Listed(sweep.values)
+    return ListedValues(sweep.values)
 
 
 def _number_range(
-    source: Source, place: Sequence[str | int], bounds: dict[str, object]
+    source: ScenarioFile, place: Sequence[str | int], bounds: dict[str, object]
 ) -> NumberRange:
     if bounds["from"] is UNSET or bounds["to"] is UNSET:
         missing = "to" if bounds["from"] is not UNSET else "from"
@@ -99,7 +101,7 @@ def _number_range(
 
 
 def without_repetition(
-    source: Source, place: Sequence[str | int], values: Sequence[object]
+    source: ScenarioFile, place: Sequence[str | int], values: Sequence[object]
 ) -> None:
     """Refuse a value that stands there twice: it would be the same scenario twice."""
     for k, value in enumerate(values):

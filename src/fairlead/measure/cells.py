@@ -122,7 +122,7 @@ class Marks(NamedTuple):
     """Whether rows are hashed, and it is counted when messages waited and were worked on."""
 
 
-class Tables(NamedTuple):
+class CellTables(NamedTuple):
     """Where sums stand: keys, and their cells one row after another."""
 
     bar_keys: Int64s

@@ -11,7 +11,7 @@ from typing import Final
 from fairlead.balance.change import Change
 from fairlead.balance.in_words import InWords, in_words
 from fairlead.compiled.plan import NO_STREAM, ClassifiedPlan, Plan
-from fairlead.results.summary import Changes, Made, Policies, Step, Stream, Streams
+from fairlead.results.summary import Changes, ChangeStep, Made, Policies, StreamCounts, Streams
 
 MAX_STREAMS: Final = 20
 MAX_STEPS: Final = 50
@@ -32,7 +32,7 @@ def changes(made: Iterable[Change]) -> Changes:
     steps = []
     for time, together in groupby(in_order, key=lambda change: change.micros):
         words = [_change_in_words(change) for change in together]
-        steps.append(Step(time, words[:MAX_CHANGES], max(0, len(words) - MAX_CHANGES)))
+        steps.append(ChangeStep(time, words[:MAX_CHANGES], max(0, len(words) - MAX_CHANGES)))
     return Changes(len(in_order), len(steps), steps[:MAX_STEPS])
 
 
@@ -53,7 +53,7 @@ def streams(plan: ClassifiedPlan, messages: Mapping[int, int]) -> Streams:
         totals[place] = totals.get(place, 0) + n
     totals.pop(NO_STREAM, None)
     all_streams = [
-        Stream("/".join(part for part in plan.streams[place] if part), n)
+        StreamCounts("/".join(part for part in plan.streams[place] if part), n)
         for place, n in totals.items()
     ]
     all_streams.sort(key=lambda stream: (-stream.messages, stream.name))

@@ -53,10 +53,10 @@ from fairlead.measure.cells import (
     WORK,
     WORKED,
     XOR,
+    CellTables,
     Marks,
     N,
     Sent,
-    Tables,
     Texts,
 )
 from fairlead.measure.row_hash import hash_of
@@ -93,7 +93,7 @@ def _moved(keys: Int64s, cells: Int64s, to_keys: Int64s, to_cells: Int64s, width
                 to_cells[at * width + cell] = cells[k * width + cell]
 
 
-def _row(t: Tables, kind: int, name: int, bar: int) -> int:
+def _row(t: CellTables, kind: int, name: int, bar: int) -> int:
     """The row of a bar."""
     key = (kind << KIND_BITS) + (name << BAR_BITS) + bar
     at = place(t.bar_keys, t.state[BARS_ROOM], key)
@@ -104,7 +104,7 @@ def _row(t: Tables, kind: int, name: int, bar: int) -> int:
     return bar_row
 
 
-def _add(t: Tables, kind: int, name: int, bar: int, wait: int) -> None:
+def _add(t: CellTables, kind: int, name: int, bar: int, wait: int) -> None:
     """Count a wait."""
     at = row(t, kind, name, bar)
     t.bars[at + N] += 1
@@ -113,7 +113,7 @@ def _add(t: Tables, kind: int, name: int, bar: int, wait: int) -> None:
     t.bars[at + MOST] = max(t.bars[at + MOST], wait)
 
 
-def _move(t: Tables, marks: Marks, kind: int, time: int, sign: int) -> None:
+def _move(t: CellTables, marks: Marks, kind: int, time: int, sign: int) -> None:
     """Somebody begins (1) or ends (-1) to be there."""
     stretch = time // marks.unit
     after = time - stretch * marks.unit
@@ -123,7 +123,15 @@ def _move(t: Tables, marks: Marks, kind: int, time: int, sign: int) -> None:
     t.bars[at + LOW] += sign * (after & LOW_HALF)
 
 
-def _end(a: Attempts, k: int, outcome: int, cluster: int, hashed: Any, t: Tables, n: int) -> None:  # noqa: ANN401
+def _end(
+    a: Attempts,
+    k: int,
+    outcome: int,
+    cluster: int,
+    hashed: Any,  # noqa: ANN401
+    t: CellTables,
+    n: int,
+) -> None:
     """Count how an attempt ended. `n`: how many labels there are."""
     key = (outcome * CLUSTERS + cluster) * n + a.label[k] + 1
     at = place(t.end_keys, t.state[ENDS_ROOM], key)
@@ -146,7 +154,7 @@ def _end(a: Attempts, k: int, outcome: int, cluster: int, hashed: Any, t: Tables
     t.ends[e + SUM] += np.int64(hashed >> SHIFT)
 
 
-def _time_there(a: Attempts, k: int, outcome: int, sent: int, t: Tables, marks: Marks) -> None:
+def _time_there(a: Attempts, k: int, outcome: int, sent: int, t: CellTables, marks: Marks) -> None:
     """Count when it was waiting, and when it was worked on."""
     until = a.finish[k]
     if a.start[k] != NEVER:
@@ -170,7 +178,9 @@ def _bar_of(wait: int) -> int:
     return (shift << EXACT) + (wait >> shift)
 
 
-def _waited(wait: int, m: int, label: int, s: Sent, texts: Texts, marks: Marks, t: Tables) -> None:
+def _waited(
+    wait: int, m: int, label: int, s: Sent, texts: Texts, marks: Marks, t: CellTables
+) -> None:
     """Count the wait of a message that was started."""
     bar = bar_of(wait)
     add(t, DESTINATION, texts.names[label + 1], bar, wait)
@@ -203,7 +213,7 @@ def _count(
     sent: Sent,
     texts: Texts,
     marks: Marks,
-    tables: Tables,
+    tables: CellTables,
 ) -> int:
     """Count attempts from one on; returns how far it came before a table was too full.
 
@@ -221,7 +231,7 @@ def _count(
     return n
 
 
-def _bare(attempts: Attempts, sent: Sent, texts: Texts, marks: Marks, tables: Tables) -> Any:  # noqa: ANN401
+def _bare(attempts: Attempts, sent: Sent, texts: Texts, marks: Marks, tables: CellTables) -> Any:  # noqa: ANN401
     """The same without lengths: they are handed on in one word each, and nobody counts that."""
     return (
         Attempts(
@@ -266,9 +276,9 @@ def _bare(attempts: Attempts, sent: Sent, texts: Texts, marks: Marks, tables: Ta
     )
 
 
-def _bare_tables(tables: Tables) -> Tables:
+def _bare_tables(tables: CellTables) -> CellTables:
     """... of tables."""
-    return Tables(
+    return CellTables(
         cells_of(tables.bar_keys),
         cells_of(tables.bars),
         cells_of(tables.end_keys),
@@ -278,7 +288,9 @@ def _bare_tables(tables: Tables) -> Tables:
     )
 
 
-def _one(k: int, a: Attempts, base: int, s: Sent, texts: Texts, marks: Marks, t: Tables) -> None:
+def _one(
+    k: int, a: Attempts, base: int, s: Sent, texts: Texts, marks: Marks, t: CellTables
+) -> None:
     """Count an attempt."""
     m = a.message[k] - base
     outcome = a.outcome[k]
@@ -307,7 +319,9 @@ def _one(k: int, a: Attempts, base: int, s: Sent, texts: Texts, marks: Marks, t:
         t.state[LONGEST_LABEL] = a.label[k]
 
 
-def _look(start: int, a: Attempts, times: Int64s, limit: int, late: Int64s, tables: Tables) -> int:
+def _look(
+    start: int, a: Attempts, times: Int64s, limit: int, late: Int64s, tables: CellTables
+) -> int:
     """Count waits only, from one attempt on; the state gets LATE and UNSERVED.
 
     `late`: gets the messages that waited longer than `limit`. Returns how far it came before the

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from fairlead.compiled.kernels import Int64s
 from fairlead.measure.measured import Measured
-from fairlead.measure.meter import Meter, Traffic, What
+from fairlead.measure.meter import Meter, MeteredTraffic, What
 from fairlead.replay.batch import Attempts, Traits
 from fairlead.replay.layout import NONE
 from fairlead.replay.numbers import Pairs
-from fairlead.replay.traffic import Lane, Lanes, Piece
+from fairlead.replay.traffic import Lane, Piece, ScenarioRuns
 
 HASH: Final = "hash"
 """The column of a piece with the hashes of the ids."""
@@ -22,7 +22,7 @@ KEPT: Final = 1 << 17
 """So many messages are remembered before one looks which of them are over."""
 
 
-class Asked(NamedTuple):
+class MeasureRequest(NamedTuple):
     """What is measured, and what one has to know for it."""
 
     what: What
@@ -33,9 +33,9 @@ class Asked(NamedTuple):
 class MeasuredLanes:
     """Scenarios of the same messages, piece by piece."""
 
-    def __init__(self, lanes: Sequence[Lane], traits: Traits, asked: Asked) -> None:
+    def __init__(self, lanes: Sequence[Lane], traits: Traits, asked: MeasureRequest) -> None:
         """At the beginning."""
-        self._lanes = Lanes(lanes, traits)
+        self._lanes = ScenarioRuns(lanes, traits)
         self._names = list(dict.fromkeys(asked.clusters)) or [""]
         self._cluster_of = np.array(
             [self._names.index(cluster) for cluster in asked.clusters] or [0], np.int64
@@ -43,7 +43,7 @@ class MeasuredLanes:
         self._plans = {lane.scenario: lane.plan for lane in lanes}
         self._asked = asked.what
         self._pairs = Pairs()
-        self._traffic: Traffic | None = None
+        self._traffic: MeteredTraffic | None = None
         self._meters: dict[int, Meter] = {}
         self._look_at = KEPT
 
@@ -81,10 +81,10 @@ class MeasuredLanes:
         for scenario, meter in self._meters.items():
             yield scenario, meter.measured(self._names, tenants)
 
-    def _traffic_of(self, piece: Piece) -> Traffic:
+    def _traffic_of(self, piece: Piece) -> MeteredTraffic:
         if self._traffic is None:
             has = {"priorities": piece.priorities is not None, "tenants": piece.tenants is not None}
-            self._traffic = Traffic(**has)
+            self._traffic = MeteredTraffic(**has)
             self._meters = {
                 scenario: Meter(plan, self._asked, self._traffic)
                 for scenario, plan in self._plans.items()

@@ -9,13 +9,13 @@ from fairlead.balance.objects import Ref
 from fairlead.balance.policies.destinations import KIND
 from fairlead.balance.state import AnyState
 from fairlead.compiled.plan import Plan
-from fairlead.measure.tally import Counted
+from fairlead.measure.tally import DecisionCount
 
 MAX_CLUSTERS: Final = 6
 """Clusters whose levels are counted."""
 
 
-class Level(NamedTuple):
+class PriorityPeriod(NamedTuple):
     """The priority of a destination, from one version to another (inclusive)."""
 
     cluster: str
@@ -26,9 +26,9 @@ class Level(NamedTuple):
     priority: int
 
 
-def levels(plan: Plan, counts: Iterable[Counted]) -> list[Level]:
+def levels(plan: Plan, counts: Iterable[DecisionCount]) -> list[PriorityPeriod]:
     """All priorities of the clusters that have more than one, of those with the most messages."""
-    of: dict[str, list[Level]] = {}
+    of: dict[str, list[PriorityPeriod]] = {}
     for level in _every(plan):
         of.setdefault(level.cluster, []).append(level)
     several = [
@@ -42,9 +42,9 @@ def levels(plan: Plan, counts: Iterable[Counted]) -> list[Level]:
     return [level for name in most for level in of[name]]
 
 
-def _every(plan: Plan) -> Iterable[Level]:
-    all_levels: dict[tuple[str, str, int], Level] = {}
-    latest: dict[tuple[str, str], Level] = {}
+def _every(plan: Plan) -> Iterable[PriorityPeriod]:
+    all_levels: dict[tuple[str, str, int], PriorityPeriod] = {}
+    latest: dict[tuple[str, str], PriorityPeriod] = {}
     owners = {cluster.name: k for k, cluster in enumerate(plan.clusters)}
     for version, states in plan.versions():
         for cluster, state in states.items():
@@ -52,7 +52,7 @@ def _every(plan: Plan) -> Iterable[Level]:
                 before = latest.get((cluster, name))
                 same = before is not None and before.priority == priority
                 since = before.since if before and same else version
-                level = Level(cluster, name, since, version, owners[cluster], priority)
+                level = PriorityPeriod(cluster, name, since, version, owners[cluster], priority)
                 all_levels[cluster, name, since] = latest[cluster, name] = level
     return all_levels.values()
 

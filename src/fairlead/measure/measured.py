@@ -89,7 +89,7 @@ NOTHING: Final = Measured(
 """Of no message."""
 
 
-class Counted(NamedTuple):
+class MeterRows(NamedTuple):
     """A meter's tables: their keys, ascending, and a row of cells for each."""
 
     bar_keys: Int64s
@@ -99,7 +99,7 @@ class Counted(NamedTuple):
     state: Int64s
 
 
-class Words(NamedTuple):
+class TableWords(NamedTuple):
     """What numbers in the tables stand for."""
 
     destinations: Sequence[str]
@@ -108,9 +108,9 @@ class Words(NamedTuple):
 
 
 def measured(
-    counted: Counted,
+    counted: MeterRows,
     plan: ClassifiedPlan,
-    words: Words,
+    words: TableWords,
     *,
     first: int,
     windows: int,
@@ -137,7 +137,7 @@ def measured(
     )
 
 
-def _bars(counted: Counted, kind: int) -> Bars:
+def _bars(counted: MeterRows, kind: int) -> Bars:
     """The bars of a kind."""
     edges = [kind << cells.KIND_BITS, (kind + 1) << cells.KIND_BITS]
     start, stop = np.searchsorted(counted.bar_keys, edges)
@@ -157,7 +157,7 @@ def _moves(bars: Bars, first: int) -> Moves:
     return Moves((bars.name + first).tolist(), bars.n.tolist(), after)
 
 
-def _ends(counted: Counted, plan: ClassifiedPlan, clusters: Sequence[str]) -> list[End]:
+def _ends(counted: MeterRows, plan: ClassifiedPlan, clusters: Sequence[str]) -> list[End]:
     """How it ended with the rows, by outcome, cluster and destination."""
     names = [None, *plan.codes.destination]
     ends = []

@@ -18,7 +18,7 @@ from fairlead.measure.bins import common
 from fairlead.measure.cells import A_ROW, Marks, Sent, Texts
 from fairlead.measure.growing import Growing
 from fairlead.measure.kernel import close, count
-from fairlead.measure.measured import Counted, Measured, Words, measured
+from fairlead.measure.measured import Measured, MeterRows, TableWords, measured
 from fairlead.measure.tables import bars_of, empty, ends_of, grown
 from fairlead.measure.waits import phase_times
 from fairlead.replay.batch import Attempts
@@ -56,7 +56,7 @@ def what(
     return What(first, common(first, last), dated, tuple(windows), in_full)
 
 
-class Traffic:
+class MeteredTraffic:
     """What meters ask of the messages that are not over; all scenarios share it."""
 
     def __init__(self, *, priorities: bool, tenants: bool) -> None:
@@ -108,7 +108,7 @@ class Traffic:
 class Meter:
     """Counts the attempts of one scenario."""
 
-    def __init__(self, plan: ClassifiedPlan, asked: What, traffic: Traffic) -> None:
+    def __init__(self, plan: ClassifiedPlan, asked: What, traffic: MeteredTraffic) -> None:
         """Nothing yet."""
         self.plan, self.asked, self.traffic = plan, asked, traffic
         self.names, self._texts = _texts(plan)
@@ -167,11 +167,11 @@ class Meter:
         `clusters`, `tenants`: what their numbers stand for.
         """
         t = self._tables
-        counted = Counted(*bars_of(t), *ends_of(t), t.state)
+        counted = MeterRows(*bars_of(t), *ends_of(t), t.state)
         return measured(
             counted,
             self.plan,
-            Words(self.names, clusters, tenants),
+            TableWords(self.names, clusters, tenants),
             first=self._marks.first,
             windows=len(self.asked.windows),
             groups=int((self._latest != NEVER).sum()),

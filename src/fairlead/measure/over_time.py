@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.compiled.plan import Plan
 from fairlead.measure.bins import Bins
-from fairlead.measure.tally import Counted
+from fairlead.measure.tally import DecisionCount
 from fairlead.results.summary import OverTime, Series
 
 MAX_SERIES: Final = 12
@@ -29,7 +29,7 @@ class Binned(NamedTuple):
     messages: int
 
 
-def busiest(counts: Iterable[Counted], plan: Plan) -> list[Destination]:
+def busiest(counts: Iterable[DecisionCount], plan: Plan) -> list[Destination]:
     """The destinations with the most messages, in the order of the files."""
     totals: dict[Destination, int] = {}
     for count in counts:

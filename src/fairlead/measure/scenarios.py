@@ -15,7 +15,7 @@ from fairlead.measure.meter import What
 from fairlead.measure.timeline import queue, use, waits_over_time
 from fairlead.measure.workers import workers_of
 from fairlead.replay.words import AGAIN
-from fairlead.results.comparison import Longest, Scenario, Waits
+from fairlead.results.comparison import Longest, ScenarioResult, Waits
 
 NOTHING: Final = Waits("", 0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -32,7 +32,7 @@ class Replayed(NamedTuple):
 
 def compared(
     every: Sequence[Replayed], period: tuple[int, int] | None, asked: What
-) -> list[Scenario]:
+) -> list[ScenarioResult]:
     """What became of the messages, scenario by scenario.
 
     `period`: when the first message was sent, and the last one (microseconds).
@@ -51,7 +51,7 @@ def _last(measured: Measured, latest: int) -> int:
     return max((end.last for end in measured.ends if end.last is not None), default=latest)
 
 
-def _scenario(of: Replayed, bins: Bins, asked: What, first: int, last: int) -> Scenario:
+def _scenario(of: Replayed, bins: Bins, asked: What, first: int, last: int) -> ScenarioResult:
     measured, ends, unit = of.measured, of.measured.ends, asked.unit
     over_time = bool(ends) and asked.in_full
     windows = [window.name for window in asked.windows]
@@ -59,7 +59,7 @@ def _scenario(of: Replayed, bins: Bins, asked: What, first: int, last: int) -> S
     for end in sorted(ends, key=lambda each: each.outcome):
         outcomes[end.outcome] = outcomes.get(end.outcome, 0) + end.rows
     inside = zip(windows, measured.by_window or [None] * len(windows), strict=True)
-    return Scenario(
+    return ScenarioResult(
         name=of.name,
         messages=sum(n for outcome, n in outcomes.items() if outcome not in AGAIN),
         outcomes=outcomes,

@@ -17,7 +17,7 @@ from fairlead.measure.cells import (
     ENDS_ROOM,
     LONGEST,
     STATE,
-    Tables,
+    CellTables,
 )
 from fairlead.measure.kernel import moved
 from fairlead.replay.layout import NEVER
@@ -26,25 +26,25 @@ ROOM: Final = 1 << 9
 """Rows of a table at first: a power of two, as later ones are."""
 
 
-def empty() -> Tables:
+def empty() -> CellTables:
     """Tables of nothing."""
     state = np.zeros(STATE, np.int64)
     state[LONGEST] = NEVER
     state[BARS_ROOM] = state[ENDS_ROOM] = ROOM
-    return Tables(*_table(BAR, ROOM), *_table(END, ROOM), state, np.empty(0, np.int64))
+    return CellTables(*_table(BAR, ROOM), *_table(END, ROOM), state, np.empty(0, np.int64))
 
 
-def bars_of(t: Tables) -> tuple[Int64s, Int64s]:
+def bars_of(t: CellTables) -> tuple[Int64s, Int64s]:
     """The keys of bars, ascending, and their cells, a row each."""
     return _filled(t.bar_keys, t.bars, BAR)
 
 
-def ends_of(t: Tables) -> tuple[Int64s, Int64s]:
+def ends_of(t: CellTables) -> tuple[Int64s, Int64s]:
     """The keys of ends, ascending, and their cells, a row each."""
     return _filled(t.end_keys, t.ends, END)
 
 
-def grown(t: Tables, more: int) -> Tables:
+def grown(t: CellTables, more: int) -> CellTables:
     """The same with room for so many bars more, and for one end; the state is kept."""
     if 2 * (t.state[BARS_COUNT] + more) > t.state[BARS_ROOM]:
         bar_keys, bars = _larger(t.bar_keys, t.bars, BAR)

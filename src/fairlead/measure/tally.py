@@ -22,7 +22,7 @@ Place = tuple[str | None, str | None]
 
 
 @dataclass(frozen=True)
-class Counted:
+class DecisionCount:
     """Decisions of one outcome on one destination, between two changes."""
 
     version: int
@@ -37,7 +37,7 @@ class Counted:
     """`xor` and `sum` of the rows' hashes, whatever their order."""
 
 
-def rows(counts: Iterable[Counted]) -> dict[int, int]:
+def rows(counts: Iterable[DecisionCount]) -> dict[int, int]:
     """Rows of decisions by version."""
     by_version: dict[int, int] = {}
     for count in counts:
@@ -45,7 +45,7 @@ def rows(counts: Iterable[Counted]) -> dict[int, int]:
     return by_version
 
 
-def digest(counts: Iterable[Counted]) -> str:
+def digest(counts: Iterable[DecisionCount]) -> str:
     """One word for the decisions, the same however they were partitioned."""
     xor = total = 0
     for count in counts:
@@ -54,7 +54,7 @@ def digest(counts: Iterable[Counted]) -> str:
     return f"{xor & MASK:016x}{total & MASK:016x}"
 
 
-def outcomes(counts: Iterable[Counted]) -> dict[str, int]:
+def outcomes(counts: Iterable[DecisionCount]) -> dict[str, int]:
     """Rows by outcome."""
     by_outcome: dict[str, int] = {}
     for count in sorted(counts, key=lambda each: each.outcome):
@@ -62,7 +62,7 @@ def outcomes(counts: Iterable[Counted]) -> dict[str, int]:
     return by_outcome
 
 
-def phases(plan: Plan, counts: Sequence[Counted], messages: Mapping[int, int]) -> list[Phase]:
+def phases(plan: Plan, counts: Sequence[DecisionCount], messages: Mapping[int, int]) -> list[Phase]:
     """Shares between each two changes; `messages`: how many, by version."""
     got: dict[tuple[int, str], dict[Place, int]] = {}
     for count in counts:
@@ -106,7 +106,7 @@ def check_nothing_lost(read: int, decided: int, rejected: int) -> None:
         )
 
 
-def unknown_clusters(counts: Iterable[Counted], plan: Plan) -> dict[str, int]:
+def unknown_clusters(counts: Iterable[DecisionCount], plan: Plan) -> dict[str, int]:
     """Messages by the name of a cluster that is in no file, where they are most; "" is no name."""
     known = {cluster.name for cluster in plan.clusters}
     messages = Counter[str]()

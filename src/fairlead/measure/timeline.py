@@ -13,7 +13,7 @@ from fairlead.compiled.plan import Plan
 from fairlead.measure.bins import Bins
 from fairlead.measure.histograms import Bars, merged, quantile
 from fairlead.measure.measured import WHOLE, Moves, Slices
-from fairlead.results.comparison import Queue, Use, WaitsOverTime
+from fairlead.results.comparison import QueueLength, Use, WaitsOverTime
 
 
 def there(bins: Bins, unit: int, moves: Moves) -> list[float]:
@@ -31,9 +31,9 @@ def there(bins: Bins, unit: int, moves: Moves) -> list[float]:
     return means[:-1]
 
 
-def queue(bins: Bins, unit: int, moves: Moves) -> Queue:
+def queue(bins: Bins, unit: int, moves: Moves) -> QueueLength:
     """How many waited."""
-    return Queue(bins.start, bins.width, there(bins, unit, moves))
+    return QueueLength(bins.start, bins.width, there(bins, unit, moves))
 
 
 def use(bins: Bins, unit: int, moves: Moves, plan: Plan, first: int, last: int) -> Use:

@@ -8,10 +8,10 @@ from typing import Any
 from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
 from fairlead.measure.attempts import End
-from fairlead.results.comparison import Worker
+from fairlead.results.comparison import WorkerResult
 
 
-def workers_of(plan: Plan, ends: Iterable[End], first: int, last: int) -> list[Worker]:
+def workers_of(plan: Plan, ends: Iterable[End], first: int, last: int) -> list[WorkerResult]:
     """How much each destination of one scenario worked."""
     worked: dict[tuple[str, str | None], list[End]] = {}
     for end in ends:
@@ -25,7 +25,7 @@ def workers_of(plan: Plan, ends: Iterable[End], first: int, last: int) -> list[W
         busy = sum(end.busy or 0 for end in its_ends) / MICROS
         used = busy / seconds if seconds else None
         workers.append(
-            Worker(cluster, destination, sum(end.started for end in its_ends), busy, used)
+            WorkerResult(cluster, destination, sum(end.started for end in its_ends), busy, used)
         )
     return workers
 

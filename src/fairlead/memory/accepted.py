@@ -17,7 +17,7 @@ from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import in_order, taken
 from fairlead.compiled.plan import Plan
 from fairlead.compiled.unique import all_different
-from fairlead.memory.validate import Rows, text
+from fairlead.memory.validate import ValidatedRows, text
 from fairlead.memory.values import to_text
 from fairlead.pipeline.constants import LONGEST_SHOWN
 
@@ -40,7 +40,7 @@ class Accepted:
         return (int(self.times.min()), int(self.times.max())) if len(self.times) else None
 
 
-def unique(rows: Rows) -> None:
+def unique(rows: ValidatedRows) -> None:
     """Reject every message whose id an earlier one has."""
     good = np.flatnonzero(rows.good)
     ids = rows.ids.take(pa.array(good))
@@ -57,7 +57,7 @@ def unique(rows: Rows) -> None:
     rows.reject(bad, lambda row: f"id: found '{rows.ids[row].as_py()}' again, allowed: once")
 
 
-def _whole(rows: Rows, which: Int64s) -> Int64s:
+def _whole(rows: ValidatedRows, which: Int64s) -> Int64s:
     """A number of all that some rows say: of equals in order, the least stays in every engine."""
     at = pa.array(which)
     table = rows.table.take(at)
@@ -71,7 +71,7 @@ def _whole(rows: Rows, which: Int64s) -> Int64s:
     return row_hashes.view(np.int64)
 
 
-def one_tenant(rows: Rows, plans: Iterable[Plan]) -> None:
+def one_tenant(rows: ValidatedRows, plans: Iterable[Plan]) -> None:
     """Reject every message whose group, inside its cluster, is another tenant's."""
     if not {"group", "tenant"} <= set(rows.table.column_names):
         return
@@ -85,7 +85,7 @@ def one_tenant(rows: Rows, plans: Iterable[Plan]) -> None:
         _one_tenant(rows, plan_names)
 
 
-def _one_tenant(rows: Rows, names: Sequence[str]) -> None:
+def _one_tenant(rows: ValidatedRows, names: Sequence[str]) -> None:
     """... as a plan has it whose clusters are called so; "": the only one."""
     clusters, groups, tenants = (text(rows.table, n) for n in ("cluster", "group", "tenant"))
     mine = np.asarray(pc.is_in(clusters, pa.array(list(names), pa.string())))
@@ -122,7 +122,7 @@ def _codes(words: pa.Array) -> Int64s:
     return np.asarray(words.dictionary_encode().indices).astype(np.int64)
 
 
-def accepted(rows: Rows) -> Accepted:
+def accepted(rows: ValidatedRows) -> Accepted:
     """The messages, in order."""
     good = np.flatnonzero(rows.good)
     order = in_order(rows.key[good], pa.chunked_array([rows.ids.take(pa.array(good))]))
@@ -132,14 +132,14 @@ def accepted(rows: Rows) -> Accepted:
     return Accepted(table, rows.ids.take(pa.array(places)), rows.time[places], services)
 
 
-def rejected(rows: Rows) -> pa.Table:
+def rejected(rows: ValidatedRows) -> pa.Table:
     """The rows that are no messages, each with its `reason`."""
     bad = pa.array(~rows.good)
     reasons = pa.array([rows.reasons[row] for row in sorted(rows.reasons)], pa.string())
     return rows.table.filter(bad).append_column("reason", reasons)
 
 
-def rejections(rows: Rows) -> dict[str, int]:
+def rejections(rows: ValidatedRows) -> dict[str, int]:
     """Rejected rows by what was wrong: the reason up to what was found."""
     by_reason = Counter(KIND.split(reason)[0] for reason in rows.reasons.values())
     return dict(sorted(by_reason.items()))

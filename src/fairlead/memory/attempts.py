@@ -17,18 +17,20 @@ from fairlead.rows import ATTEMPT, DECISION
 
 
 def attempt_rows(
-    messages: Accepted, plan: ClassifiedPlan, found: Attempts, *, dated: bool
+    messages: Accepted, plan: ClassifiedPlan, attempts: Attempts, *, dated: bool
 ) -> pa.Table:
     """The attempts as rows: the messages' own columns, the decision, and what the attempt was.
 
     In the order of messages, attempts and destinations. `dated`: times are dates, not seconds.
     """
-    order = np.lexsort((found.label, found.attempt, found.message))
-    found = Attempts(*(column[order] for column in found))
-    label = pa.array(np.where(found.label == NONE, 0, found.label), mask=found.label == NONE)
-    added = attempt_columns(plan.codes, found, label, lambda times: _moments(times, dated=dated))
+    order = np.lexsort((attempts.label, attempts.attempt, attempts.message))
+    attempts = Attempts(*(column[order] for column in attempts))
+    label = pa.array(
+        np.where(attempts.label == NONE, 0, attempts.label), mask=attempts.label == NONE
+    )
+    added = attempt_columns(plan.codes, attempts, label, lambda times: _moments(times, dated=dated))
     added |= {name: added[name].cast(pa.int32()) for name in ("attempt", "reader")}
-    table = messages.table.take(pa.array(found.message))
+    table = messages.table.take(pa.array(attempts.message))
     for name in (*DECISION, *ATTEMPT):
         table = table.append_column(name, added[name])
     return table

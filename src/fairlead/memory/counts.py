@@ -16,11 +16,11 @@ from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.measure import bins, facts
 from fairlead.measure.bins import Bins
-from fairlead.measure.levels import Level, levels
+from fairlead.measure.levels import PriorityPeriod, levels
 from fairlead.measure.over_time import Binned, Destination, busiest, over_time
-from fairlead.measure.tally import Counted
+from fairlead.measure.tally import DecisionCount
 from fairlead.memory.validate import text
-from fairlead.results.summary import Facts, Groups, Made, OverTime, Period
+from fairlead.results.summary import GroupCounts, Made, OverTime, Period, ReportFacts
 from fairlead.rows import DECISION
 
 SHIFT = np.uint64(33)
@@ -86,7 +86,7 @@ def row_hashes(table: pa.Table, ids: pa.Array, names: Sequence[str]) -> Hashes:
     return values
 
 
-class Counts:
+class DecisionCounts:
     """The finest counts, and what is made of them."""
 
     def __init__(self, decided: Decided, ids: pa.Array) -> None:
@@ -104,7 +104,7 @@ class Counts:
         counts, xors, sums = by_number(row_hashes(table, ids, DECISION), self.number, len(firsts))
         words = [[names[index] for index in code[firsts].tolist()] for code, names in every]
         self.counted = [
-            Counted(*row)
+            DecisionCount(*row)
             for row in zip(version[firsts].tolist(), *words, counts, xors, sums, strict=True)
         ]
 
@@ -113,7 +113,7 @@ class Counts:
         counts = np.bincount(self.decided.versions, minlength=0).tolist()
         return {version: n for version, n in enumerate(counts) if n}
 
-    def facts(self, made: Made, period: tuple[int, int] | None) -> Facts:
+    def facts(self, made: Made, period: tuple[int, int] | None) -> ReportFacts:
         """What a report needs beside the counts."""
         plan = self.decided.plan
         whole = bins.over(*period) if period else None
@@ -121,7 +121,7 @@ class Counts:
         seen = [None if span is None else self._over_time(span) for span in (whole, close)]
         seen = [series if series is not None and series.outcomes else None for series in seen]
         messages = np.bincount(self.decided.codes, minlength=len(plan.classes)).tolist()
-        return Facts(
+        return ReportFacts(
             made=made,
             period=Period(*period) if period else None,
             over_time=seen[0],
@@ -165,14 +165,14 @@ def _subject(table: pa.Table, cluster: pa.Array, plan: ClassifiedPlan) -> pa.Arr
     return pc.if_else(has, subject, pa.scalar(None, pa.string()))
 
 
-def _slot(each: Counted, top: Sequence[Destination]) -> int | None:
+def _slot(each: DecisionCount, top: Sequence[Destination]) -> int | None:
     if each.destination is None:
         return None
     place = (each.cluster, each.subject, each.destination)
     return top.index(place) if place in top else len(top)
 
 
-def _level(each: Counted, levels: Sequence[Level]) -> tuple[int | None, int | None]:
+def _level(each: DecisionCount, levels: Sequence[PriorityPeriod]) -> tuple[int | None, int | None]:
     for level in levels:
         same = (level.cluster, level.destination) == (each.cluster, each.destination)
         if same and level.since <= each.version <= level.until:
@@ -180,7 +180,7 @@ def _level(each: Counted, levels: Sequence[Level]) -> tuple[int | None, int | No
     return None, None
 
 
-def groups(decided: Decided) -> Groups | None:
+def groups(decided: Decided) -> GroupCounts | None:
     """Whether groups stayed together; None where the table has no groups.
 
     Where a message goes to several destinations, so does every group: such clusters are left out.
@@ -205,4 +205,4 @@ def groups(decided: Decided) -> Groups | None:
         np.minimum.at(least, code, destination)
         np.maximum.at(most, code, destination)
         spread = least != most
-    return Groups(len(firsts), int(spread.sum()))
+    return GroupCounts(len(firsts), int(spread.sum()))

@@ -24,7 +24,7 @@ from fairlead.memory.validate import column, text
 from fairlead.pipeline.constants import MAX_MOVES
 from fairlead.pipeline.intake.files import kind_of
 from fairlead.pipeline.output.run_folder import clusters_of
-from fairlead.pipeline.questions.runs import DECISIONS, Run, read_rows
+from fairlead.pipeline.questions.runs import DECISIONS, RunFolder, read_rows
 from fairlead.replay.words import AGAIN
 from fairlead.results.diff import Balance, Diff, Move
 from fairlead.rows import JOURNAL, without_decisions
@@ -34,7 +34,7 @@ Place = tuple[str, str | None]
 """Cluster and destination; nobody has no cluster."""
 
 
-def decisions_of(folder: Path, run: Run | None) -> pa.Table:
+def decisions_of(folder: Path, run: RunFolder | None) -> pa.Table:
     """What was decided in a run, or (without one) in a journal: a row for each message.
 
     Columns: id, destination, outcome; cluster, group and start (microseconds) where they are known.
@@ -54,7 +54,7 @@ def decisions_of(folder: Path, run: Run | None) -> pa.Table:
     return _narrow(_joined(rows) if several else rows)
 
 
-def rows_of(folder: Path, run: Run) -> pa.Table:
+def rows_of(folder: Path, run: RunFolder) -> pa.Table:
     """All rows of a run's decisions. Raises UserError where a stream has decided nothing."""
     places = [folder / DECISIONS] if run.batches is None else [*run.batches.values()]
     files = [file for place in places for file in sorted(place.glob("part-*"))]

@@ -31,8 +31,8 @@ from fairlead.measure.tally import (
     unknown_clusters,
 )
 from fairlead.memory.accepted import Accepted, accepted, rejected, rejections, unique
-from fairlead.memory.counts import Counts, Decided
-from fairlead.memory.files import Found
+from fairlead.memory.counts import Decided, DecisionCounts
+from fairlead.memory.files import CheckedTable
 from fairlead.memory.journal import messages_of
 from fairlead.memory.validate import column, refuse_other_units, simple, text, validate
 from fairlead.memory.values import is_text
@@ -51,7 +51,7 @@ ALSO_READ = ("cluster", "type", "group", "producer", "bind", "tenant")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class MemoryOptions:
     """Options of a run in memory."""
 
     where: str = "messages"
@@ -78,11 +78,11 @@ class Result:
 
 
 def run(
-    found: Found,
+    checked: CheckedTable,
     clusters: Sequence[Cluster],
     changes: Sequence[Change],
     making: Path,
-    options: Options,
+    options: MemoryOptions,
 ) -> Result:
     """Dispatch a table into a folder in the making; the caller writes what is returned.
 
@@ -91,12 +91,12 @@ def run(
     began = time.monotonic()
     progress = options.progress
     plan = Plan(clusters, changes)
-    found = messages_of(found, [plan], options.where)
-    names = found.table.column_names
+    checked = messages_of(checked, [plan], options.where)
+    names = checked.table.column_names
     check_names(names, options.where)
     check_columns(plan, names, options.where)
-    check_keys(plan, found.table, options.where)
-    rows = validate(found, plan)
+    check_keys(plan, checked.table, options.where)
+    rows = validate(checked, plan)
     if not options.trust_ids:
         with progress("check ids"):
             unique(rows)
@@ -109,7 +109,7 @@ def run(
         write(decided.table, making / "decisions", options.file_format)
         write(rejected(rows), making / "rejected", options.file_format)
     with progress("measure"):
-        counts = Counts(decided, _ids(messages, decided))
+        counts = DecisionCounts(decided, _ids(messages, decided))
         by_version = counts.messages()
         facts = None
         if options.command is not None:

@@ -88,7 +88,7 @@ TOO_DEEP: Final = f"found expressions more than {DEEPEST} deep in each other, al
 
 def parse(text: str) -> Expression:
     """The expression. Raises UserError with what was found, and what is allowed."""
-    reader = _Reader(_tokens(text))
+    reader = _ExpressionParser(_tokens(text))
     expression = reader.expression(0)
     if reader.here[0] != "end":
         raise UserError(f"found {reader.here[1]!r}, allowed: an operator, or the end; {USE_SPARK}")
@@ -126,7 +126,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     return [*tokens, ("end", "the end")]
 
 
-class _Reader:
+class _ExpressionParser:
     """A parser by binding powers (Pratt, Top Down Operator Precedence, 1973)."""
 
     def __init__(self, tokens: Sequence[tuple[str, str]]) -> None:

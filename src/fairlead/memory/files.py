@@ -58,7 +58,7 @@ ODD_QUOTE: Final = rb'[^%b"\n\r]"[^%b"\n\r]'
 """A quote in the middle of a cell, about which readers of CSV differ."""
 
 
-class Found(NamedTuple):
+class CheckedTable(NamedTuple):
     """A table, and of each row why it is none; None: it is one."""
 
     table: pa.Table
@@ -66,7 +66,9 @@ class Found(NamedTuple):
     """None: all are."""
 
 
-def read(path: str, kind: Kind, *, number_rows: bool = False, drop: Collection[str] = ()) -> Found:
+def read(
+    path: str, kind: Kind, *, number_rows: bool = False, drop: Collection[str] = ()
+) -> CheckedTable:
     """The rows of a file or a folder of files, one file after another. Raises UserError.
 
     `drop`: columns that are not wanted, so they may be of any type.
@@ -86,7 +88,9 @@ def read(path: str, kind: Kind, *, number_rows: bool = False, drop: Collection[s
         column = pa.array([v for v, n in zip(values, lengths, strict=True) for _ in range(n)])
         if name in result.table.column_names:
             raise UserError(f"{path}: column {name!r}: found in files and in the folders' names")
-        result = Found(result.table.append_column(name, _of_folders(column)), result.malformed)
+        result = CheckedTable(
+            result.table.append_column(name, _of_folders(column)), result.malformed
+        )
     return result
 
 
@@ -156,25 +160,25 @@ def _name(file: Path, place: Path) -> str:
     return str(file.relative_to(place)) if place.is_dir() else file.name
 
 
-def _numbered(part: Found, name: str) -> Found:
+def _numbered(part: CheckedTable, name: str) -> CheckedTable:
     ids = [f"{name}:{row:0{ROW_DIGITS}}" for row in range(1, len(part.table) + 1)]
     table = part.table
     if "id" in table.column_names:
         table = table.drop_columns("id")
-    return Found(table.add_column(0, "id", pa.array(ids, pa.string())), part.malformed)
+    return CheckedTable(table.add_column(0, "id", pa.array(ids, pa.string())), part.malformed)
 
 
-def _together(parts: list[Found], path: str) -> Found:
+def _together(parts: list[CheckedTable], path: str) -> CheckedTable:
     try:
         table = pa.concat_tables([part.table for part in parts], promote_options="permissive")
     except pa.ArrowException as error:
         raise UserError(f"{path}: found files whose columns do not fit together: {error}") from None
     if all(part.malformed is None for part in parts):
-        return Found(table, None)
+        return CheckedTable(table, None)
     reasons: list[str | None] = []
     for part in parts:
         reasons += part.malformed or [None] * len(part.table)
-    return Found(table, reasons)
+    return CheckedTable(table, reasons)
 
 
 def _at_most(read: Callable[[int], bytes], file: Path) -> bytes:
@@ -212,7 +216,7 @@ def _text(data: bytes, kind: Kind) -> str:
     return data.decode(encoding, errors="replace")
 
 
-def _csv(file: Path, kind: Kind, names: list[str], _drop: Collection[str]) -> Found:
+def _csv(file: Path, kind: Kind, names: list[str], _drop: Collection[str]) -> CheckedTable:
     data = _bytes(file)
     if b"\n" not in data:  # lines that end as those of old Macs do
         data = data.replace(b"\r", b"\n")
@@ -224,11 +228,11 @@ def _csv(file: Path, kind: Kind, names: list[str], _drop: Collection[str]) -> Fo
         data = data.replace(b"\r\n", b"\n")
     table = _regular(data, separator, names, multi_line=multi_line)
     if table is not None:
-        return Found(table, None)
+        return CheckedTable(table, None)
     text = data.decode("utf-8-sig", errors="replace")
     try:
         every = list(csv_lines.rows(text, separator, multi_line=multi_line))[1:]
-    except csv_lines.TooLongError as error:
+    except csv_lines.CellTooLongError as error:
         raise UserError(f"{file}: {TOO_LONG}, in line {error.line:,}") from None
     cells, raw = csv_lines.table(every, len(names))
     reasons = [None if row is None else _cut_row(row) for row in raw]
@@ -238,7 +242,7 @@ def _csv(file: Path, kind: Kind, names: list[str], _drop: Collection[str]) -> Fo
             for reason, values in zip(reasons, zip(*cells, strict=True), strict=True)
         ]
     arrays = [pa.array(column, pa.string()) for column in cells]
-    return Found(pa.Table.from_arrays(arrays, names=names), reasons)
+    return CheckedTable(pa.Table.from_arrays(arrays, names=names), reasons)
 
 
 def _regular(data: bytes, separator: str, names: list[str], *, multi_line: bool) -> pa.Table | None:
@@ -301,7 +305,7 @@ def _found(name: str, found: str, allowed: str) -> str:
     return f"{name}: found '{found[:LONGEST_SHOWN]}', {allowed}"
 
 
-def _json(file: Path, kind: Kind, _names: list[str], drop: Collection[str]) -> Found:
+def _json(file: Path, kind: Kind, _names: list[str], drop: Collection[str]) -> CheckedTable:
     if kind.options.get("multiLine", "false").lower() == "true":
         raise UserError(f"{file}: --read-option multiLine: {SPARK_READS}: one object a line")
     lines = _lines_of(_bytes(file), kind)
@@ -324,10 +328,10 @@ def _json(file: Path, kind: Kind, _names: list[str], drop: Collection[str]) -> F
     arrays += [pa.nulls(len(rows), pa.string()) for _ in range(len(names) - len(some))]
     some += [name for name in names if name in drop]
     table = pa.Table.from_arrays(arrays, names=some).select(names)
-    return Found(table, reasons if None in rows else None)
+    return CheckedTable(table, reasons if None in rows else None)
 
 
-class _Line(NamedTuple):
+class _JsonLine(NamedTuple):
     """A line of JSON."""
 
     text: str
@@ -335,15 +339,15 @@ class _Line(NamedTuple):
     """Whether it has bytes that are no text."""
 
 
-def _lines_of(data: bytes, kind: Kind) -> list[_Line]:
+def _lines_of(data: bytes, kind: Kind) -> list[_JsonLine]:
     """The lines in which something stands. Each may begin with a byte order mark, as for Spark."""
     if kind.encoding == UTF8 and not is_utf8(data):
         pieces = re.split(rb"\r\n|\n|\r", data)
-        every = [_Line(_text(piece, kind), not is_utf8(piece)) for piece in pieces]
+        every = [_JsonLine(_text(piece, kind), not is_utf8(piece)) for piece in pieces]
     else:
         # In another encoding Spark is told what ends a line.
         ends = r"\r\n|\n|\r" if kind.encoding == UTF8 else r"\n"
-        every = [_Line(line.removeprefix(BOM)) for line in re.split(ends, _text(data, kind))]
+        every = [_JsonLine(line.removeprefix(BOM)) for line in re.split(ends, _text(data, kind))]
     return [line for line in every if line.text.strip()]
 
 
@@ -396,7 +400,7 @@ def _plain(file: Path, name: str, value: object) -> str | None:
     )
 
 
-def _parquet(file: Path, _kind: Kind, _names: list[str], drop: Collection[str]) -> Found:
+def _parquet(file: Path, _kind: Kind, _names: list[str], drop: Collection[str]) -> CheckedTable:
     try:
         every = pq.read_schema(file).names
         texts = [f.name for f in pq.read_schema(file) if _is_text(f.type) and f.name not in drop]
@@ -410,7 +414,7 @@ def _parquet(file: Path, _kind: Kind, _names: list[str], drop: Collection[str]) 
                 table = table.add_column(place, name, pa.nulls(len(table), pa.string()))
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{file}: not a table of format parquet: {error}") from None
-    return Found(_known(table, file, drop), None)
+    return CheckedTable(_known(table, file, drop), None)
 
 
 def _by_differences(file: Path) -> set[str]:
@@ -464,17 +468,17 @@ def _kind(kind: pa.DataType, name: str, file: Path) -> pa.DataType:
     return spark_kind
 
 
-def _lines(file: Path, kind: Kind, _names: list[str], _drop: Collection[str]) -> Found:
+def _lines(file: Path, kind: Kind, _names: list[str], _drop: Collection[str]) -> CheckedTable:
     data = _bytes(file)
     lines = re.split(r"\r\n|\n|\r", _text(data, kind))
     lines = lines[:-1] if lines and not lines[-1] else lines
     table = pa.table({"value": pa.array(lines, pa.string())})
     if kind.encoding != UTF8 or is_utf8(data):
-        return Found(table, None)
-    return Found(table, [_other_bytes(["value"], (line,)) for line in lines])
+        return CheckedTable(table, None)
+    return CheckedTable(table, [_other_bytes(["value"], (line,)) for line in lines])
 
 
-READERS: Final[Mapping[str, Callable[[Path, Kind, list[str], Collection[str]], Found]]] = {
+READERS: Final[Mapping[str, Callable[[Path, Kind, list[str], Collection[str]], CheckedTable]]] = {
     "csv": _csv,
     "json": _json,
     "parquet": _parquet,

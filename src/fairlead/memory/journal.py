@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from fairlead.compiled.journal import messages_of as of_table
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
-from fairlead.memory.files import Found
+from fairlead.memory.files import CheckedTable
 from fairlead.rows import without_decisions
 
 
-def messages_of(found: Found, plans: Sequence[Plan], where: str) -> Found:
+def messages_of(found: CheckedTable, plans: Sequence[Plan], where: str) -> CheckedTable:
     """The messages that a journal tells of, each once; any other table is left as it is.
 
     Raises MessageError for a journal of which some lines are no rows.
@@ -30,4 +30,4 @@ def messages_of(found: Found, plans: Sequence[Plan], where: str) -> Found:
                 f"{where}: found a journal of one cluster, allowed: scenarios that all have one, "
                 "or all several"
             )
-    return Found(table, None)
+    return CheckedTable(table, None)

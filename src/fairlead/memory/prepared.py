@@ -17,7 +17,7 @@ from fairlead.compiled.columns import coded
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.measure.measured import Measured
-from fairlead.measure.meter import Meter, Traffic, What, what
+from fairlead.measure.meter import Meter, MeteredTraffic, What, what
 from fairlead.memory import numbers
 from fairlead.memory.accepted import Accepted
 from fairlead.memory.dispatch import narrow
@@ -32,7 +32,7 @@ AT_ONCE: Final = 1 << 18
 """Messages that arrive before what is over is measured."""
 
 
-class Columns(NamedTuple):
+class MessageColumns(NamedTuple):
     """What all scenarios read of the messages, as numbers."""
 
     group_names: int
@@ -47,7 +47,7 @@ class Columns(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedMessages:
     """Messages that are ready to be replayed, as often as one likes."""
 
     messages: Accepted
@@ -57,12 +57,12 @@ class Prepared:
     """Whether times are dates, not plain seconds."""
 
     @cached_property
-    def columns(self) -> Columns:
+    def columns(self) -> MessageColumns:
         """What all scenarios read alike."""
         table, read = self.messages.table, self.read
         groups, group = grouped(read)
         tenants, names = coded(read, "tenant")
-        return Columns(
+        return MessageColumns(
             groups,
             group,
             _whole(table, "priority", NONE),
@@ -79,7 +79,7 @@ class Prepared:
         return coded(self.read, "cluster")
 
     @cached_property
-    def traffic(self) -> Traffic:
+    def traffic(self) -> MeteredTraffic:
         """What is asked of the messages where they are measured."""
         table, columns = self.messages.table, self.columns
         clusters, names = self.clusters
@@ -87,7 +87,7 @@ class Prepared:
         if groups is not None and len(names) > 1:
             _, pairs = compressed((groups + 1) * len(names) + clusters)
             groups = np.where(groups == NONE, NONE, pairs)
-        messages = Traffic(
+        messages = MeteredTraffic(
             priorities=columns.priorities is not None, tenants="tenant" in table.column_names
         )
         messages.add(
@@ -128,13 +128,13 @@ class Prepared:
         )
 
 
-def prepared(messages: Accepted, plans: Sequence[Plan]) -> Prepared:
+def prepared(messages: Accepted, plans: Sequence[Plan]) -> PreparedMessages:
     """Learn what is the same in all scenarios."""
     time = column(messages.table, "time")
     dated = not numbers.is_number(time.type)
     if dated and numbers.is_text(time.type):
         dated = bool(numbers.are_timestamps(time))
-    return Prepared(messages, narrow(messages.table, plans), dated)
+    return PreparedMessages(messages, narrow(messages.table, plans), dated)
 
 
 def _whole(table: pa.Table, name: str, missing: int) -> Int64s | None:
@@ -147,7 +147,7 @@ def _whole(table: pa.Table, name: str, missing: int) -> Int64s | None:
 class Simulation:
     """One scenario, which goes through all messages."""
 
-    def __init__(self, ready: Prepared, plan: Plan) -> None:
+    def __init__(self, ready: PreparedMessages, plan: Plan) -> None:
         """Before the first message."""
         read = ready.read
         self.ready = ready
@@ -170,14 +170,14 @@ class Simulation:
         yield Attempts.together([replays.done(), replays.left()])
 
 
-def simulated(ready: Prepared, plan: Plan) -> tuple[ClassifiedPlan, Attempts]:
+def simulated(ready: PreparedMessages, plan: Plan) -> tuple[ClassifiedPlan, Attempts]:
     """What becomes of the messages in one scenario."""
     simulation = Simulation(ready, plan)
     return simulation.plan, Attempts.together(simulation.run(len(ready.messages.times) or 1))
 
 
 def measured(
-    ready: Prepared, plan: Plan, asked: What, *, keep: bool = False
+    ready: PreparedMessages, plan: Plan, asked: What, *, keep: bool = False
 ) -> tuple[ClassifiedPlan, Measured, Attempts]:
     """What one scenario comes to. `keep`: also give the attempts, which are none otherwise."""
     simulation = Simulation(ready, plan)

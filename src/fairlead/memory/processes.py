@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from fairlead.errors import FairleadError
 from fairlead.memory.accepted import Accepted
-from fairlead.memory.prepared import Prepared
+from fairlead.memory.prepared import PreparedMessages
 
 T = TypeVar("T")
 WORTH: Final = 20_000_000
@@ -34,7 +34,7 @@ def at_once(messages: int, scenarios: int) -> int:
     return max(1, min(scenarios, cores or 1))
 
 
-class Processes:
+class ReplayProcesses:
     """Processes that have the messages."""
 
     def __init__(self, pool: ProcessPoolExecutor, number: int) -> None:
@@ -47,7 +47,7 @@ class Processes:
 
 
 @contextmanager
-def processes(ready: Prepared, number: int) -> Iterator[Processes]:
+def processes(ready: PreparedMessages, number: int) -> Iterator[ReplayProcesses]:
     """So many processes, until the block ends. Raises FairleadError where one is killed."""
     with tempfile.TemporaryDirectory(prefix="fairlead-") as name:
         save(ready, Path(name))
@@ -55,7 +55,7 @@ def processes(ready: Prepared, number: int) -> Iterator[Processes]:
             number, mp_context=get_context("spawn"), initializer=_begin, initargs=(name,)
         )
         try:
-            yield Processes(pool, number)
+            yield ReplayProcesses(pool, number)
         except BrokenProcessPool:
             raise FairleadError(
                 "replay: a process that replayed scenarios was ended from outside; memory may "
@@ -65,7 +65,7 @@ def processes(ready: Prepared, number: int) -> Iterator[Processes]:
             pool.shutdown(cancel_futures=True)
 
 
-def save(ready: Prepared, folder: Path) -> None:
+def save(ready: PreparedMessages, folder: Path) -> None:
     """Put messages where other processes `load` them."""
     messages = ready.messages
     numbers = pa.table(
@@ -83,7 +83,7 @@ def save(ready: Prepared, folder: Path) -> None:
             writer.write_table(table.combine_chunks())
 
 
-def load(folder: Path) -> Prepared:
+def load(folder: Path) -> PreparedMessages:
     """What was saved, its pages shared by all who load it."""
 
     def table(file: str) -> pa.Table:
@@ -95,10 +95,10 @@ def load(folder: Path) -> Prepared:
         numbers.column("id").combine_chunks(),
         *(np.array(numbers.column(name)) for name in ("time", "service")),
     )
-    return Prepared(messages, table(READ), numbers.schema.metadata[DATED] == b"1")
+    return PreparedMessages(messages, table(READ), numbers.schema.metadata[DATED] == b"1")
 
 
-_own: list[Prepared] = []
+_own: list[PreparedMessages] = []
 """The messages of this process, if it is one of those; set once, when it begins."""
 
 

@@ -28,13 +28,13 @@ from fairlead.memory.accepted import (
     unique,
 )
 from fairlead.memory.attempts import attempt_rows, late_of
-from fairlead.memory.dispatch import Options, check_keys
-from fairlead.memory.files import Found
+from fairlead.memory.dispatch import MemoryOptions, check_keys
+from fairlead.memory.files import CheckedTable
 from fairlead.memory.journal import messages_of
-from fairlead.memory.prepared import Prepared, measured, prepared
+from fairlead.memory.prepared import PreparedMessages, measured, prepared
 from fairlead.memory.processes import at_once, processes
 from fairlead.memory.scale import scale_rate
-from fairlead.memory.validate import Rows, refuse_other_units, text, validate
+from fairlead.memory.validate import ValidatedRows, refuse_other_units, text, validate
 from fairlead.memory.write import write
 from fairlead.pipeline.constants import LATE_ROWS, NO_ROWS
 from fairlead.pipeline.intake.names import check_replayed
@@ -43,16 +43,16 @@ from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
 from fairlead.pipeline.progress import Tell
 from fairlead.pipeline.questions.runs import DECISIONS
 from fairlead.replay.scale import Scale, by_scale
-from fairlead.results.comparison import Comparison, Longest, Scenario
+from fairlead.results.comparison import Comparison, Longest, ScenarioResult
 
 log = logging.getLogger("fairlead")
 
 
 def run(
-    found: Found,
+    checked: CheckedTable,
     plans: Mapping[str, Plan],
     making: Path,
-    options: Options,
+    options: MemoryOptions,
     *,
     scaled: Mapping[str, Scale] | None = None,
     differs: Mapping[str, Sequence[str]] | None = None,
@@ -65,15 +65,15 @@ def run(
     """
     began = time.monotonic()
     every = list(plans.values())
-    found = messages_of(found, every, options.where)
-    check_replayed(found.table.column_names, options.where, every)
+    checked = messages_of(checked, every, options.where)
+    check_replayed(checked.table.column_names, options.where, every)
     for plan in every:
-        check_keys(plan, found.table, options.where)
+        check_keys(plan, checked.table, options.where)
     folders = dict(zip(plans, folder_names(plans), strict=True))
-    scenarios: dict[str, Scenario] = {}
-    recorded: Rows | None = None
+    scenarios: dict[str, ScenarioResult] = {}
+    recorded: ValidatedRows | None = None
     for scale, its_plans in by_scale(plans, scaled or {}):
-        rows = _read(scale_rate(found, scale), list(its_plans.values()), options)
+        rows = _read(scale_rate(checked, scale), list(its_plans.values()), options)
         places = {name: making / folders[name] for name in its_plans}
         for scenario in _replayed_alike(rows, its_plans, places, options):
             scenarios[scenario.name] = scenario
@@ -101,7 +101,7 @@ def run(
     return result
 
 
-def _read(found: Found, plans: Sequence[Plan], options: Options) -> Rows:
+def _read(found: CheckedTable, plans: Sequence[Plan], options: MemoryOptions) -> ValidatedRows:
     """The rows, and which of them are messages. Raises MessageError where none is."""
     rows = validate(found, *plans, worked=True)
     with options.progress("check ids"):
@@ -114,14 +114,17 @@ def _read(found: Found, plans: Sequence[Plan], options: Options) -> Rows:
 
 
 def _replayed_alike(
-    rows: Rows, plans: Mapping[str, Plan], places: Mapping[str, Path], options: Options
-) -> list[Scenario]:
+    rows: ValidatedRows,
+    plans: Mapping[str, Plan],
+    places: Mapping[str, Path],
+    options: MemoryOptions,
+) -> list[ScenarioResult]:
     """The scenarios that get the same traffic. `places`: by the scenario's name its folder."""
     messages = accepted(rows)
     ready = prepared(messages, list(plans.values()))
     question = ready.what(options.windows, in_full=in_full(options.rows, options.command))
     with options.progress("replay") as tell:
-        output = Kept(options.rows, options.file_format)
+        output = WrittenRows(options.rows, options.file_format)
         tasks = [(name, plan, question, places[name], output) for name, plan in plans.items()]
         every = _each(ready, tasks, tell)
     scenarios = compared(every, messages.period, question)
@@ -131,18 +134,18 @@ def _replayed_alike(
     return scenarios
 
 
-class Kept(NamedTuple):
+class WrittenRows(NamedTuple):
     """Which rows are written: all, late, none; and in which format."""
 
     rows: str
     file_format: str
 
 
-Given = tuple[str, Plan, What, Path, Kept]
+Given = tuple[str, Plan, What, Path, WrittenRows]
 """A scenario's name and plan, what is measured, its folder, and which rows are kept."""
 
 
-def _each(ready: Prepared, given: Sequence[Given], tell: Tell) -> list[Replayed]:
+def _each(ready: PreparedMessages, given: Sequence[Given], tell: Tell) -> list[Replayed]:
     """All scenarios, in several processes if that pays."""
     number = at_once(len(ready.messages.times), len(given))
     replays: list[Replayed] = []
@@ -159,7 +162,7 @@ def _each(ready: Prepared, given: Sequence[Given], tell: Tell) -> list[Replayed]
 
 
 def _replayed(
-    ready: Prepared, name: str, plan: Plan, asked: What, folder: Path, kept: Kept
+    ready: PreparedMessages, name: str, plan: Plan, asked: What, folder: Path, kept: WrittenRows
 ) -> Replayed:
     """One scenario; what is to be kept of its rows is written."""
     known, measures, attempts = measured(ready, plan, asked, keep=kept.rows != NO_ROWS)

@@ -16,7 +16,7 @@ from fairlead.compiled.hashes import Hashes
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import Bools
 from fairlead.memory import numbers
-from fairlead.memory.files import Found
+from fairlead.memory.files import CheckedTable
 from fairlead.memory.validate import column, text
 from fairlead.memory.values import to_text
 from fairlead.replay.scale import LIKE_A_COPY, Scale, latest_shift, like_a_copy, no_place
@@ -26,7 +26,7 @@ EXACT: Final = pa.decimal128(38, 6)
 BEGINNING: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp without a zone
 
 
-def scale_rate(found: Found, scale: Scale) -> Found:
+def scale_rate(found: CheckedTable, scale: Scale) -> CheckedTable:
     """The same messages so many times, on average. Raises MessageError where copies cannot be."""
     rate, seed = scale
     if rate == 1:
@@ -45,7 +45,7 @@ def scale_rate(found: Found, scale: Scale) -> Found:
         most = _most(table, whose)
         several = _changed(several, copy, np.where(copy > 0, whose.spread(rows, copy, most), 0))
     malformed = None if found.malformed is None else [found.malformed[row] for row in rows]
-    return Found(several, malformed)
+    return CheckedTable(several, malformed)
 
 
 class _Conversations:

@@ -21,10 +21,16 @@ from fairlead.balance.times import LATEST, MICROS, SINCE, THEN, TIMES, UNITS, co
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import Bools
 from fairlead.compiled.plan import Plan
-from fairlead.compiled.required_columns import ALL_WORK, LONGEST_SERVICE, SECONDS, Served, served
+from fairlead.compiled.required_columns import (
+    ALL_WORK,
+    LONGEST_SERVICE,
+    SECONDS,
+    ServedClusters,
+    served,
+)
 from fairlead.errors import MessageError
 from fairlead.memory import numbers
-from fairlead.memory.files import Found, is_utf8
+from fairlead.memory.files import CheckedTable, is_utf8
 from fairlead.memory.numbers import Numbers, is_number, is_text
 from fairlead.memory.values import DOUBLE, cast, to_text
 from fairlead.pipeline.constants import LONGEST_SHOWN, MADE_BY, WAYS
@@ -44,7 +50,7 @@ NAMES: Final = {
 
 
 @dataclass
-class Rows:
+class ValidatedRows:
     """All rows of a table, and why some are no messages."""
 
     table: pa.Table
@@ -68,7 +74,7 @@ class Rows:
             self.good[row] = False
 
 
-def validate(found: Found, *plans: Plan, worked: bool = False) -> Rows:
+def validate(found: CheckedTable, *plans: Plan, worked: bool = False) -> ValidatedRows:
     """The rows with what orders them, and the reasons of those that are none.
 
     `worked`: whether they are to be worked on (replay). Raises MessageError for columns of types
@@ -83,7 +89,7 @@ def validate(found: Found, *plans: Plan, worked: bool = False) -> Rows:
         service = numbers.seconds(column(table, "service_time"))
     ids = to_text(column(table, "id"))
     good = np.ones(len(table), np.bool_)
-    rows = Rows(table, time.values, ids, time.values, service, good, {})
+    rows = ValidatedRows(table, time.values, ids, time.values, service, good, {})
     for row, why in enumerate(found.malformed or []):
         if why is not None:
             rows.reasons[row], good[row] = why, False
@@ -158,7 +164,7 @@ def _check_types(table: pa.Table) -> None:
         )
 
 
-def _reject(rows: Rows, bad: Bools, name: str, allowed: str) -> None:
+def _reject(rows: ValidatedRows, bad: Bools, name: str, allowed: str) -> None:
     """Reject rows for what stands in a column."""
     if not (bad & rows.good).any():
         return
@@ -177,7 +183,7 @@ def _shown(word: str) -> str:
     return f"'{word[:LONGEST_SHOWN]}'" if word else "nothing"
 
 
-def _check_units(rows: Rows, time: Numbers) -> None:
+def _check_units(rows: ValidatedRows, time: Numbers) -> None:
     """A number that would be a moment of these years in another unit is none in seconds."""
     times = column(rows.table, "time")
     if not (is_number(times.type) or is_text(times.type)):
@@ -202,7 +208,7 @@ def _check_units(rows: Rows, time: Numbers) -> None:
             rows.reject(meant, reason)
 
 
-def refuse_other_units(rows: Rows, where: str) -> None:
+def refuse_other_units(rows: ValidatedRows, where: str) -> None:
     """Refuse a table without any message, if its times are in another unit. Raises MessageError."""
     first = rows.reasons.get(0)
     if first and SINCE in first:
@@ -210,7 +216,7 @@ def refuse_other_units(rows: Rows, where: str) -> None:
         raise MessageError(line, f"{line}: --column 'time={line.rpartition(MADE_BY)[2]}'")
 
 
-def _check_service(rows: Rows, whose: Collection[Served]) -> None:
+def _check_service(rows: ValidatedRows, whose: Collection[ServedClusters]) -> None:
     """How long a message takes must be a number, where anybody asks."""
     table, service = rows.table, rows.service
     nothing = ~said(table, "service_time")
@@ -227,7 +233,7 @@ def _check_service(rows: Rows, whose: Collection[Served]) -> None:
     _reject(rows, bad, "service_time", f"{SECONDS}, or empty")
 
 
-def _are(table: pa.Table, served: Served) -> Bools:
+def _are(table: pa.Table, served: ServedClusters) -> Bools:
     """Which messages these are."""
     work: Bools = np.asarray(pc.not_equal(text(table, "type"), SET_PRIORITY))
     if served.clusters is None:
@@ -237,7 +243,7 @@ def _are(table: pa.Table, served: Served) -> Bools:
     return work & named
 
 
-def _check_order(rows: Rows) -> None:
+def _check_order(rows: ValidatedRows) -> None:
     """What orders work, and how often it fails, must be whole numbers."""
     for name, (least, most) in WHOLE_NUMBERS.items():
         if name in rows.table.column_names:
@@ -247,7 +253,7 @@ def _check_order(rows: Rows) -> None:
             _reject(rows, said(rows.table, name) & bad, name, allowed)
 
 
-def _check_words(rows: Rows, heeded: Collection[str]) -> None:
+def _check_words(rows: ValidatedRows, heeded: Collection[str]) -> None:
     names = rows.table.column_names
     for name, words in ALLOWED_WORDS.items():
         if name in names and name in heeded:

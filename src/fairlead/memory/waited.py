@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from fairlead.balance.change import Change
 from fairlead.balance.message import WHOLE_NUMBERS
-from fairlead.balance.objects import Ref, Worker
+from fairlead.balance.objects import Ref, WorkerObject
 from fairlead.balance.policies.destinations import KIND
 from fairlead.balance.times import MICROS
 from fairlead.compiled.kernels import Int64s
@@ -26,13 +26,13 @@ from fairlead.errors import UserError
 from fairlead.memory.accepted import accepted
 from fairlead.memory.attempts import attempt_rows
 from fairlead.memory.diff import last_attempts, rows_of
-from fairlead.memory.files import Found
+from fairlead.memory.files import CheckedTable
 from fairlead.memory.numbers import times
 from fairlead.memory.prepared import prepared, simulated
 from fairlead.memory.validate import column, text, validate
 from fairlead.memory.whatif import messages_of, starts
-from fairlead.pipeline.questions.runs import Run, rejection
-from fairlead.results.waited import Beside, Otherwise, Waited
+from fairlead.pipeline.questions.runs import RunFolder, rejection
+from fairlead.results.waited import Beside, Waited, WaitedAlternative
 
 FIFO: Final = "fifo"
 READERS, PRIORITY = "readers", "priority"
@@ -75,7 +75,7 @@ class _Rows:
         return [self.beside(int(k)) for k in places[np.argsort(by[places], kind="stable")]]
 
 
-def why_it_waited(folder: Path, run: Run, plan: Plan, message_id: str) -> Waited:
+def why_it_waited(folder: Path, run: RunFolder, plan: Plan, message_id: str) -> Waited:
     """Explain the wait of a message of a scenario. Raises UserError where there is no such one."""
     table = rows_of(folder, run)
     rows = _Rows(table)
@@ -140,21 +140,21 @@ def _with_others(rows: _Rows, k: int, found: Waited) -> Waited:
     )
 
 
-def _otherwise(table: pa.Table, plan: Plan, found: Waited) -> Iterator[Otherwise]:
+def _otherwise(table: pa.Table, plan: Plan, found: Waited) -> Iterator[WaitedAlternative]:
     """What would have helped, each replayed by itself."""
     messages = messages_of(table)
     if any(cluster.tables.order.discipline != FIFO for cluster in plan.clusters):
         raised = _with_priority(messages, found.id)
         start = _start_in(raised, plan, found.id)
-        yield Otherwise(f"a priority of {HIGHEST}", start)
+        yield WaitedAlternative(f"a priority of {HIGHEST}", start)
     more = _one_more_reader(messages, plan, found)
     if more is not None:
         start = _start_in(messages, more, found.id)
-        yield Otherwise(f"one more reader at {found.destination}", start)
+        yield WaitedAlternative(f"one more reader at {found.destination}", start)
 
 
 def _start_in(messages: pa.Table, plan: Plan, message_id: str) -> float | None:
-    ready = prepared(accepted(validate(Found(messages, None), plan, worked=True)), [plan])
+    ready = prepared(accepted(validate(CheckedTable(messages, None), plan, worked=True)), [plan])
     known, attempts = simulated(ready, plan)
     again = attempt_rows(ready.messages, known, attempts, dated=False)
     start = starts(last_attempts(again)).get(message_id)
@@ -178,7 +178,7 @@ def _one_more_reader(messages: pa.Table, plan: Plan, found: Waited) -> Plan | No
     several = len(plan.clusters) > 1
     for cluster in plan.clusters:
         worker = cluster.start().objects.get(Ref(KIND, found.destination or ""))
-        if (several and cluster.name != found.cluster) or not isinstance(worker, Worker):
+        if (several and cluster.name != found.cluster) or not isinstance(worker, WorkerObject):
             continue
         target = f"{worker.name}@{cluster.name}" if several else worker.name
         first = int(times(column(messages, "time")).values.min(initial=0))

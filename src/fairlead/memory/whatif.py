@@ -21,13 +21,13 @@ from fairlead.errors import MessageError, UserError
 from fairlead.memory.accepted import accepted
 from fairlead.memory.attempts import attempt_rows
 from fairlead.memory.diff import last_attempts, rows_of
-from fairlead.memory.files import Found
+from fairlead.memory.files import CheckedTable
 from fairlead.memory.numbers import times
 from fairlead.memory.prepared import prepared, simulated
 from fairlead.memory.validate import column, text, validate
 from fairlead.pipeline.constants import MAX_LISTED, MAX_NAMED
-from fairlead.pipeline.questions.runs import Run
-from fairlead.results.whatif import Shift, WhatIf
+from fairlead.pipeline.questions.runs import RunFolder
+from fairlead.results.whatif import RaiseEffect, Shift
 from fairlead.rows import ATTEMPT, DECISION
 
 RAISE: Final = "~__fairlead_raised"
@@ -36,13 +36,15 @@ Starts = Mapping[str, int]
 """By message: when it started first, in microseconds."""
 
 
-def what_if(folder: Path, run: Run, plan: Plan, group: str, time: int, priority: int) -> WhatIf:
+def what_if(
+    folder: Path, run: RunFolder, plan: Plan, group: str, time: int, priority: int
+) -> RaiseEffect:
     """Raise a group of a scenario at a time, and tell what that does. Raises UserError."""
     rows = rows_of(folder, run)
     messages = messages_of(rows)
     _check_order(messages)
     with_raise = validate(
-        Found(_with_raise(messages, group, time, priority), None), plan, worked=True
+        CheckedTable(_with_raise(messages, group, time, priority), None), plan, worked=True
     )
     ready = prepared(accepted(with_raise), [plan])
     known, attempts = simulated(ready, plan)
@@ -138,7 +140,7 @@ def starts(rows: pa.Table) -> dict[str, int]:
     return firsts
 
 
-def _effect(before: Starts, after: Starts, whose: Mapping[str, str], group: str) -> WhatIf:
+def _effect(before: Starts, after: Starts, whose: Mapping[str, str], group: str) -> RaiseEffect:
     moved = [
         (name, start / MICROS, (after[name] - start) / MICROS)
         for name, start in before.items()
@@ -158,7 +160,7 @@ def _effect(before: Starts, after: Starts, whose: Mapping[str, str], group: str)
         for name, delays in hurt.items()
     ]
     listed.sort(key=lambda each: (-each.seconds, each.name))
-    return WhatIf(
+    return RaiseEffect(
         group=group,
         waiting=len(sooner),
         raised=[Shift(name, 1, start, later) for start, name, later in sooner[:MAX_LISTED]],

@@ -24,8 +24,8 @@ from fairlead.balance.times import Time, moment, seconds
 from fairlead.errors import ConfigError, MessageError
 from fairlead.order.key import UNRAISED
 from fairlead.order.outlook import Outlook, look_ahead
-from fairlead.order.queue import Queue, Work, nothing_given
-from fairlead.order.state import State
+from fairlead.order.queue import Work, WorkQueue, nothing_given
+from fairlead.order.state import OrderState
 from fairlead.order.waiting import Group, Hold
 
 FIFO: Final = "fifo"
@@ -81,7 +81,7 @@ class AgendaWork(Work):
         return f"<Work on {_called(self._hold.group)}, attempt {self.attempt}>"
 
 
-class Agenda(Queue):
+class Agenda(WorkQueue):
     """A queue in memory. Thread-safe; it has no clock and never blocks.
 
     >>> from fairlead import Agenda
@@ -133,7 +133,7 @@ class Agenda(Queue):
         except ValueError as error:
             raise ConfigError(str(error)) from None
         self._weights = dict(weights)
-        self._state = State(self._order.step, self._weights)
+        self._state = OrderState(self._order.step, self._weights)
         self._lock = Lock()
 
     @classmethod
@@ -261,7 +261,7 @@ class Agenda(Queue):
             raise ConfigError(
                 f"snapshot: items: found {repr_of(items)}, allowed: a list of {snapshot['kept']}"
             )
-        state = State(self._order.step, self._weights)
+        state = OrderState(self._order.step, self._weights)
         state.load(snapshot)
         with self._lock:
             self._state = state

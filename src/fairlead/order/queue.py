@@ -68,7 +68,7 @@ def nothing_given(named: str) -> MessageError:
     )
 
 
-class Queue(Protocol):
+class WorkQueue(Protocol):
     """Work that waits in groups. Items of one group go in order, and to one reader at a time.
 
     A group lives while something of it waits or is worked on, or a raise of it has not had its

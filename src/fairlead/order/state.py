@@ -24,7 +24,7 @@ BEFORE_ALL: Final = -(1 << 62)
 FEWEST_SWEPT: Final = 64
 
 
-class State:
+class OrderState:
     """The groups in their places, by tenant; pure, and not thread-safe.
 
     `step`: as in `key`. `weights`: tenant → weight; 1 for those that are not there.

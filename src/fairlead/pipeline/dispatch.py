@@ -45,7 +45,7 @@ from fairlead.pipeline.measure.counts import count, count_for_report
 from fairlead.pipeline.measure.counts import messages as counted_messages
 from fairlead.pipeline.options import DEFAULTS, Options
 from fairlead.pipeline.output import run_folder
-from fairlead.pipeline.output.delivery import Delivery
+from fairlead.pipeline.output.delivery import ResultsDelivery
 from fairlead.pipeline.output.read_back import rejections as counted_rejections
 from fairlead.pipeline.paths import SUMMARY
 from fairlead.pipeline.routing.block_states import begin
@@ -76,7 +76,7 @@ log = logging.getLogger("fairlead")
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedTable:
     """A table that is ready to be routed, and what was learnt of it on the way."""
 
     plan: ClassifiedPlan
@@ -174,7 +174,7 @@ def dispatch(
     return _released_with(ready.journal(), ready)
 
 
-def _released_with(found: DataFrame, ready: Prepared) -> DataFrame:
+def _released_with(found: DataFrame, ready: PreparedTable) -> DataFrame:
     """The DataFrame; Spark keeps what it is made of no longer than somebody has it."""
 
     def release() -> None:
@@ -223,7 +223,7 @@ def prepare(
     changes: Change | Iterable[Change] = (),
     options: Options = DEFAULTS,
     since: Since = BEGINNING,
-) -> Prepared:
+) -> PreparedTable:
     """Learn what is needed to route a table. Runs several jobs.
 
     `since`: what came before it, where it is a part of a stream.
@@ -269,7 +269,7 @@ def prepare(
     *states, after = begun.states
     if by_position or before != EARLIEST:
         states = [{**state, "latest": at} for state, at in zip(states, latest, strict=True)]
-    return Prepared(
+    return PreparedTable(
         ready,
         columns,
         rows,
@@ -304,7 +304,7 @@ def run(
     messages: DataFrame,
     clusters: Sequence[Cluster],
     changes: Sequence[Change],
-    delivery: Delivery,
+    delivery: ResultsDelivery,
     options: Options = DEFAULTS,
 ) -> Summary:
     """Dispatch a table into a delivery, which the caller finishes."""

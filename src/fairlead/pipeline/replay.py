@@ -49,7 +49,7 @@ from fairlead.pipeline.intake.unique import unique
 from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, text, validate
 from fairlead.pipeline.options import DEFAULTS, Options, in_full
 from fairlead.pipeline.output import run_folder
-from fairlead.pipeline.output.delivery import Delivery
+from fairlead.pipeline.output.delivery import ResultsDelivery
 from fairlead.pipeline.output.read_back import rejections as counted_rejections
 from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
 from fairlead.pipeline.paths import COMPARISON
@@ -71,7 +71,7 @@ from fairlead.pipeline.spark.session import compiled_methods
 from fairlead.replay.layout import NEVER
 from fairlead.replay.scale import Scale, by_scale
 from fairlead.replay.words import AGAIN_CODES
-from fairlead.results.comparison import Comparison, Longest, Scenario
+from fairlead.results.comparison import Comparison, Longest, ScenarioResult
 from fairlead.rows import ATTEMPT, JOURNAL
 
 log = logging.getLogger("fairlead")
@@ -81,7 +81,7 @@ TOGETHER: Final = "~all"
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedReplay:
     """Messages ready to be replayed, and what was learnt of them on the way."""
 
     plans: Mapping[str, ClassifiedPlan]
@@ -188,7 +188,7 @@ class Prepared:
 
 def prepare(
     messages: DataFrame, plans: Mapping[str, Plan], options: Options = DEFAULTS
-) -> Prepared:
+) -> PreparedReplay:
     """Learn what is needed to replay a table that nothing is to be said against.
 
     `messages`: see `check_replayed`; `plans`: by the scenario's name. Runs several jobs.
@@ -213,7 +213,7 @@ def prepare(
             refuse_other_units(rows, options.where)
     classified = gathered.survey.classified(with_block(good, blocks))
     ready = {name: gathered.classified(plan) for name, plan in plans.items()}
-    return Prepared(ready, columns, rows, classified, gathered)
+    return PreparedReplay(ready, columns, rows, classified, gathered)
 
 
 def replay(messages: DataFrame, plans: Mapping[str, Plan], *, journal: bool = False) -> DataFrame:
@@ -245,7 +245,7 @@ def run(
     spark: SparkSession,
     messages: DataFrame,
     plans: Mapping[str, Plan],
-    delivery: Delivery,
+    delivery: ResultsDelivery,
     options: Options = DEFAULTS,
     *,
     scaled: Mapping[str, Scale] | None = None,
@@ -261,7 +261,7 @@ def run(
     messages = messages_of(messages, list(plans.values()), options.where)
     check_replayed(own_columns(messages), options.where, plans.values())
     folders = dict(zip(plans, folder_names(plans), strict=True))
-    scenarios: dict[str, Scenario] = {}
+    scenarios: dict[str, ScenarioResult] = {}
     recorded: Gathered | None = None
     rejections: dict[str, int] = {}
     for scale, its_plans in by_scale(plans, scaled or {}):
@@ -296,8 +296,8 @@ def run(
 
 
 def _replayed(
-    ready: Prepared, delivery: Delivery, options: Options, folders: Mapping[str, str]
-) -> list[Scenario]:
+    ready: PreparedReplay, delivery: ResultsDelivery, options: Options, folders: Mapping[str, str]
+) -> list[ScenarioResult]:
     """The scenarios that get the same traffic; what is to be kept of their rows is written.
 
     `folders`: by the scenario's name.
@@ -338,7 +338,7 @@ def _replayed(
 
 
 def _write_rejected(
-    ready: Prepared, delivery: Delivery, spark: SparkSession, file_format: str
+    ready: PreparedReplay, delivery: ResultsDelivery, spark: SparkSession, file_format: str
 ) -> dict[str, int]:
     """Write the rows that are no messages; returns how many, by reason."""
     bad = ready.rejected()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from fairlead.pool.queue import Queue
+from fairlead.pool.queue import ReaderQueue
 
 
 class DestinationCounts(msgspec.Struct, frozen=True):
@@ -43,6 +43,6 @@ class PoolCounts(msgspec.Struct, frozen=True):
         return sum(destination.working for destination in self.destinations.values())
 
 
-def count(queue: Queue) -> DestinationCounts:
+def count(queue: ReaderQueue) -> DestinationCounts:
     """How it stands with the destination of a queue."""
     return DestinationCounts(queue.readers, len(queue.busy), queue.waiting)

@@ -23,9 +23,9 @@ from fairlead.balance.rules.rule import Rule
 from fairlead.errors import ConfigError, MessageError, RuleError
 from fairlead.order.key import UNRAISED
 from fairlead.pool.job import FAILED, OVER, WAITING, WORKING, Job
-from fairlead.pool.log import Log
-from fairlead.pool.queue import Queue
-from fairlead.pool.work_order import Line
+from fairlead.pool.log import PoolLog
+from fairlead.pool.queue import ReaderQueue
+from fairlead.pool.work_order import WorkOrder
 
 NO_CANDIDATE: Final = -2
 """Instead of a member: nobody is left, and nobody is waited for."""
@@ -34,7 +34,7 @@ NO_CANDIDATE: Final = -2
 class PoolEvents:
     """One cluster with its queues and readers. Pure, and not thread-safe."""
 
-    def __init__(self, cluster: Cluster, log: Log | None = None) -> None:
+    def __init__(self, cluster: Cluster, log: PoolLog | None = None) -> None:
         """Nothing waits. Raises ConfigError for a policy that a pool cannot follow."""
         if cluster.policy.fans_out:
             raise ConfigError(
@@ -51,16 +51,16 @@ class PoolEvents:
         self._log = log
         arguments = (order.step, order.weights, common_multiple(order.weights))
         self._fifo = fifo = order.discipline == "fifo"
-        self.outside = Line(*arguments, fifo=fifo)
+        self.outside = WorkOrder(*arguments, fifo=fifo)
         """What waits for a destination to be ready."""
         owners = [state.queue_owner(i) for i in range(len(state.members))]
-        self.queues: dict[Ref, Queue] = {
-            ref: Queue(ref, rank, *arguments, fifo=fifo)
+        self.queues: dict[Ref, ReaderQueue] = {
+            ref: ReaderQueue(ref, rank, *arguments, fifo=fifo)
             for rank, ref in enumerate(dict.fromkeys(owners))
         }
         self._queue_of = [self.queues[ref] for ref in owners]
         """By member."""
-        self.touched: list[Queue] = []
+        self.touched: list[ReaderQueue] = []
         """The queues whose readers are to look for work."""
         self.follows_up = state.follows_up
         """Whether changes can lead to others, at later times."""
@@ -149,7 +149,7 @@ class PoolEvents:
         if not queue.touched:
             self._touch(queue)
 
-    def _touch(self, queue: Queue) -> None:
+    def _touch(self, queue: ReaderQueue) -> None:
         """A queue's readers are to look for work."""
         if not queue.touched:
             queue.touched = True
@@ -179,7 +179,7 @@ class PoolEvents:
                 line.now = self.now
                 line.enter(line_group, priority)
                 raised = True
-                if isinstance(line, Queue):
+                if isinstance(line, ReaderQueue):
                     self._touch(line)
         return raised
 
@@ -221,7 +221,7 @@ class PoolEvents:
                 self._begin(queue, queue.engage(), job)
         touched.clear()
 
-    def _begin(self, queue: Queue, reader: int, job: Job) -> None:
+    def _begin(self, queue: ReaderQueue, reader: int, job: Job) -> None:
         queue.busy[reader] = job
         job.reader = reader
         job.speed = queue.speed
@@ -285,7 +285,7 @@ class PoolEvents:
         for queue in failed:
             queue.now = self.now
         held = [(queue, *pair) for queue in failed for pair in queue.break_off()]
-        raised_again: set[tuple[Queue, str]] = set()
+        raised_again: set[tuple[ReaderQueue, str]] = set()
         for queue, job, raised in held:
             outcome = state.failures.after_failure(queue.ref, job.values, shared=False)
             if outcome != RELEASED:
@@ -339,5 +339,5 @@ class PoolEvents:
         self.ended.append(job)
 
 
-def _rank(queue: Queue) -> int:
+def _rank(queue: ReaderQueue) -> int:
     return queue.rank

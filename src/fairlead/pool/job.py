@@ -44,7 +44,7 @@ class Attempt(NamedTuple):
     """Thousandths of the nominal speed."""
 
 
-class Line(Protocol):
+class JobPlace(Protocol):
     """Where jobs wait, or are worked on."""
 
     def withdraw(self, job: Job) -> None:
@@ -63,7 +63,7 @@ class Job:
     member: int = NONE
     destination: str | None = None
     address: str | None = None
-    queue: Line | None = None
+    queue: JobPlace | None = None
     """Where it waits or is worked on; None: no destination has been ready for it."""
     reader: int = NOBODY
     speed: int = 0
@@ -76,7 +76,7 @@ class Job:
     """What its destination is bound to, if to anything."""
     key: int = 0
     """What a keyed rule chooses by."""
-    row: Group | None = None
+    row: JobGroup | None = None
     """Its group, where it waits or is worked on; None: it is one of its own."""
     place: tuple[Any, ...] | None = None
     """Without a group: what stands for it in a heap."""
@@ -127,7 +127,7 @@ class Job:
         return str(self.position) if value in (None, "") else str(value)
 
 
-class Group:
+class JobGroup:
     """A group: its jobs that wait, and the priority it is entered with."""
 
     __slots__ = ("cost", "entry", "jobs", "locked", "name", "place", "tenant", "was", "was_turn")

@@ -75,7 +75,7 @@ class PoolRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return {**columns, **{name: getattr(self, name) for name in WRITTEN}}
 
 
-class Log:
+class PoolLog:
     """Numbers what happens, and makes rows of it. Times are whole microseconds."""
 
     def __init__(self, write: Callable[[PoolRow], object]) -> None:

@@ -7,11 +7,11 @@ from fairlead.order.key import Entry
 from fairlead.order.outlook import Outlook, look_ahead
 from fairlead.order.waiting import Item
 from fairlead.pool.job import Job
-from fairlead.pool.waiting import Tenant
-from fairlead.pool.work_order import Line
+from fairlead.pool.waiting import PoolTenant
+from fairlead.pool.work_order import WorkOrder
 
 
-def outlook(line: Line, most: int) -> Outlook:
+def outlook(line: WorkOrder, most: int) -> Outlook:
     """The next groups, at most so many: what an agenda would say where the same waits.
 
     A message without a group is shown by its id.
@@ -20,7 +20,7 @@ def outlook(line: Line, most: int) -> Outlook:
     return look_ahead(tenants, line.step, most, line.working)
 
 
-def _tenant(tenant: Tenant) -> agenda.Tenant:
+def _tenant(tenant: PoolTenant) -> agenda.Tenant:
     agenda_tenant = agenda.Tenant(tenant.name, tenant.tag, tenant.share)
     agenda_tenant.turn = tenant.turn
     for member in tenant.members():

@@ -17,9 +17,9 @@ from fairlead.errors import ConfigError, MessageError, PoolError
 from fairlead.order.outlook import Outlook
 from fairlead.pool.counts import PoolCounts, count
 from fairlead.pool.events import PoolEvents
-from fairlead.pool.log import Log, PoolRow
+from fairlead.pool.log import PoolLog, PoolRow
 from fairlead.pool.next_up import outlook
-from fairlead.pool.request import Request
+from fairlead.pool.request import PoolRequest
 from fairlead.pool.scheduler import Scheduler
 from fairlead.pool.waiter import TaskWaiter, ThreadWaiter
 
@@ -83,18 +83,18 @@ class Pool:
         """A pool of the clusters of a file. Raises ConfigError."""
         return cls(load_clusters(path), journal=journal, clock=clock)
 
-    def _logging(self, journal: bool | Callable[[PoolRow], object]) -> Log | None:
+    def _logging(self, journal: bool | Callable[[PoolRow], object]) -> PoolLog | None:
         if journal is False:
             return None
         if journal is True:
             self._rows = []
-            return Log(self._rows.append)
+            return PoolLog(self._rows.append)
         if not callable(journal):
             raise ConfigError(
                 f"journal: found {repr_of(journal)}, allowed: True, False, or what can be called "
                 "with a row"
             )
-        return Log(journal)
+        return PoolLog(journal)
 
     def acquire(
         self,
@@ -106,7 +106,7 @@ class Pool:
         cost: int = 1,
         cluster: str = "",
         **attributes: object,
-    ) -> Request:
+    ) -> PoolRequest:
         """For `with` or `async with`: wait for a reader of the destination that the policy chooses.
 
         `group`: blocks of one group are in work one at a time at each destination, in their order.
@@ -141,7 +141,7 @@ class Pool:
             if tenant or cost != 1:
                 attributes |= {"tenant": tenant, "cost": cost}
         values = core.state.values_of(attributes) if core.state.policy.reads else ()
-        return Request(
+        return PoolRequest(
             self._running, core, timeout, attributes, values, group or "", priority, tenant, cost
         )
 

@@ -10,16 +10,16 @@ from collections.abc import Mapping
 
 from fairlead.balance.objects import Ref
 from fairlead.pool.job import Job
-from fairlead.pool.work_order import Line
+from fairlead.pool.work_order import WorkOrder
 
 
-class Queue(Line):
+class ReaderQueue(WorkOrder):
     """A line with readers. They are numbered from 1, and the first that is free works."""
 
     def __init__(
         self, ref: Ref, rank: int, step: int, weights: Mapping[str, int], unit: int, *, fifo: bool
     ) -> None:
-        """`ref`: whose it is; `rank`: its place among the queues. The rest as in `Line`."""
+        """`ref`: whose it is; `rank`: its place among the queues. The rest as in `WorkOrder`."""
         super().__init__(step, weights, unit, fifo=fifo)
         self.ref = ref
         self.rank = rank

@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 W = TypeVar("W", ThreadWaiter, TaskWaiter)
 
 
-class Runner(Protocol):
+class RequestRunner(Protocol):
     """Who runs requests, under the pool's lock; see `fairlead.pool.scheduler`."""
 
-    def enter(self, request: Request, kind: type[W]) -> W | None: ...
+    def enter(self, request: PoolRequest, kind: type[W]) -> W | None: ...
 
-    def still(self, request: Request, kind: type[W]) -> W | None: ...
+    def still(self, request: PoolRequest, kind: type[W]) -> W | None: ...
 
-    def leave(self, request: Request, outcome: str) -> None: ...
+    def leave(self, request: PoolRequest, outcome: str) -> None: ...
 
-    def abandon(self, request: Request) -> None: ...
+    def abandon(self, request: PoolRequest) -> None: ...
 
-    def expire(self, request: Request, waiter: ThreadWaiter | TaskWaiter) -> None: ...
+    def expire(self, request: PoolRequest, waiter: ThreadWaiter | TaskWaiter) -> None: ...
 
-    def retry(self, request: Request, attempt: int, kind: type[W]) -> W | None: ...
+    def retry(self, request: PoolRequest, attempt: int, kind: type[W]) -> W | None: ...
 
 
-class Request(Job):
+class PoolRequest(Job):
     """What `Pool.acquire` gives: it waits at the beginning of a block, and is settled at its end.
 
     It can be used once.
@@ -44,14 +44,14 @@ class Request(Job):
     """Who waits now, if somebody does."""
     granted: PoolDecision | None = None
     """What the latest attempt that was started had."""
-    asked = False
+    begun = False
     """Whether a block of it has begun."""
     _decision: PoolDecision | None = None
     """What the block has."""
 
     def __init__(
         self,
-        running: Runner,
+        running: RequestRunner,
         core: PoolEvents,
         timeout: float | None,
         message: Message,
@@ -188,7 +188,7 @@ class PoolDecision:
     has_failed: bool
     """Whether `failed` was called in this attempt."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: PoolRequest) -> None:
         """Made when a reader begins with a request; under the pool's lock."""
         self._request = request
         self.destination = request.destination or ""

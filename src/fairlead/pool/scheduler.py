@@ -14,9 +14,9 @@ from fairlead.balance.times import MICROS, Time, moment
 from fairlead.errors import ChangeError, MessageError, PoolError
 from fairlead.pool.events import PoolEvents
 from fairlead.pool.job import CANCELLED, OVER, TIMEOUT, WAITING, WORKING
-from fairlead.pool.log import Log
-from fairlead.pool.request import PoolDecision, Request
-from fairlead.pool.timer import Timer
+from fairlead.pool.log import PoolLog
+from fairlead.pool.request import PoolDecision, PoolRequest
+from fairlead.pool.timer import PoolTimer
 from fairlead.pool.waiter import TaskWaiter, ThreadWaiter
 
 W = TypeVar("W", ThreadWaiter, TaskWaiter)
@@ -29,7 +29,7 @@ class Scheduler:
     """
 
     def __init__(
-        self, cores: dict[str, PoolEvents], log: Log | None, clock: Callable[[], Time] | None
+        self, cores: dict[str, PoolEvents], log: PoolLog | None, clock: Callable[[], Time] | None
     ) -> None:
         """`cores` by the names of their clusters; `clock`: None for this machine's."""
         self.lock = Lock()
@@ -44,7 +44,7 @@ class Scheduler:
         """Messages that are not over."""
         self._closed = False
         self._draining: list[ThreadWaiter | TaskWaiter] = []
-        self._timer = Timer(self._ring)
+        self._timer = PoolTimer(self._ring)
 
     # what users ask
 
@@ -93,17 +93,17 @@ class Scheduler:
 
     # what requests and decisions ask
 
-    def enter(self, request: Request, kind: type[W]) -> W | None:
+    def enter(self, request: PoolRequest, kind: type[W]) -> W | None:
         """A block begins; who waits for it, if it has to wait."""
         core = request.core
         with self.lock:
             if self._closed:
                 raise PoolError("acquire: the pool is closed, allowed: before close() or drain()")
-            if request.asked:
+            if request.begun:
                 raise PoolError("acquire: it was used already, allowed: one block for each acquire")
             if request.group:
                 core.check_tenant(request.group, request.tenant)
-            request.asked = True
+            request.begun = True
             self._tick(core)
             core.arrive(request)
             self._open += 1
@@ -113,7 +113,7 @@ class Scheduler:
                 return waiter
         return None
 
-    def still(self, request: Request, kind: type[W]) -> W | None:
+    def still(self, request: PoolRequest, kind: type[W]) -> W | None:
         """Who goes on waiting for a request, if it waits again."""
         with self.lock:
             if request.phase != WAITING:
@@ -121,7 +121,7 @@ class Scheduler:
             waiter = request.waiter = kind()
             return waiter
 
-    def leave(self, request: Request, outcome: str) -> None:
+    def leave(self, request: PoolRequest, outcome: str) -> None:
         """A block is over, with this outcome."""
         core = request.core
         with self.lock:
@@ -134,19 +134,19 @@ class Scheduler:
                 core.withdraw(request, CANCELLED)
             self._settle(core)
 
-    def abandon(self, request: Request) -> None:
+    def abandon(self, request: PoolRequest) -> None:
         """Who waited for a block goes away, whether or not a reader has just been found."""
         with self.lock:
             request.waiter = None
             self._give_up(request, CANCELLED)
 
-    def expire(self, request: Request, waiter: ThreadWaiter | TaskWaiter) -> None:
+    def expire(self, request: PoolRequest, waiter: ThreadWaiter | TaskWaiter) -> None:
         """Somebody has waited too long, unless it has come in the meantime."""
         with self.lock:
             if request.waiter is waiter:
                 self._give_up(request, TIMEOUT)
 
-    def _give_up(self, request: Request, outcome: str) -> None:
+    def _give_up(self, request: PoolRequest, outcome: str) -> None:
         core = request.core
         if request.phase == OVER:
             return
@@ -157,7 +157,7 @@ class Scheduler:
             core.withdraw(request, outcome)
         self._settle(core)
 
-    def retry(self, request: Request, attempt: int, kind: type[W]) -> W | None:
+    def retry(self, request: PoolRequest, attempt: int, kind: type[W]) -> W | None:
         """An attempt was in vain; who waits for the next one, if it has to wait."""
         core = request.core
         with self.lock:
@@ -228,10 +228,10 @@ class Scheduler:
                     core.complete(request, CANCELLED)
                 self._settle(core)
 
-    def _tell_started(self, core: PoolEvents) -> list[Request]:
+    def _tell_started(self, core: PoolEvents) -> list[PoolRequest]:
         """Wake whoever has a reader now; returns those of whom nobody is there any more."""
         gone = []
-        for request in cast("list[Request]", core.started):
+        for request in cast("list[PoolRequest]", core.started):
             request.granted = PoolDecision(request)
             waiter = request.waiter
             if waiter is not None:
@@ -243,7 +243,7 @@ class Scheduler:
 
     def _tell_ended(self, core: PoolEvents) -> None:
         """Count what is over, and wake whoever waits for it."""
-        for request in cast("list[Request]", core.ended):
+        for request in cast("list[PoolRequest]", core.ended):
             self.ended[request.outcome] = self.ended.get(request.outcome, 0) + 1
             self._open -= 1
             if request.waiter is not None:

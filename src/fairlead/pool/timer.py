@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 
-class Timer:
+class PoolTimer:
     """Calls a function once, after the time that was set last."""
 
     def __init__(self, ring: Callable[[], object]) -> None:

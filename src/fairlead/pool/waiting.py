@@ -6,10 +6,10 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from fairlead.order.waiting import SLACK, Member
-from fairlead.pool.job import Group, Job
+from fairlead.pool.job import Job, JobGroup
 
 
-class Tenant(Member):
+class PoolTenant(Member):
     """A tenant: what it has been charged, and what of it has a place."""
 
     __slots__ = ("count", "heap", "name", "period", "share", "tag", "turn", "works")
@@ -29,13 +29,13 @@ class Tenant(Member):
         self.works = 0
         """How many groups of it readers have."""
 
-    def put(self, member: Job | Group, place: tuple[Any, ...]) -> None:
+    def put(self, member: Job | JobGroup, place: tuple[Any, ...]) -> None:
         """Give a job or a group, which has none, this place."""
         member.place = place
         self.count += 1
         heappush(self.heap, place)
 
-    def remove(self, member: Job | Group) -> None:
+    def remove(self, member: Job | JobGroup) -> None:
         """Take its place away."""
         member.place = None
         self.count -= 1
@@ -43,21 +43,21 @@ class Tenant(Member):
             self.heap = [entry for entry in self.heap if entry is entry[2].place]
             heapify(self.heap)
 
-    def pop(self, member: Job | Group) -> None:
+    def pop(self, member: Job | JobGroup) -> None:
         """Take away the place of the one that is first."""
         member.place = None
         self.count -= 1
         heappop(self.heap)
 
-    def first(self) -> Job | Group:
+    def first(self) -> Job | JobGroup:
         """What has the lowest key; something must have a place."""
         heap = self.heap
         while True:
-            member: Job | Group = heap[0][2]
+            member: Job | JobGroup = heap[0][2]
             if heap[0] is member.place:
                 return member
             heappop(heap)
 
-    def members(self) -> list[Job | Group]:
+    def members(self) -> list[Job | JobGroup]:
         """All that have a place."""
         return [entry[2] for entry in self.heap if entry is entry[2].place]

@@ -24,14 +24,14 @@ from fairlead.order.key import (
     taken,
 )
 from fairlead.order.waiting import Places
-from fairlead.pool.job import Group, Job
-from fairlead.pool.waiting import Tenant
+from fairlead.pool.job import Job, JobGroup
+from fairlead.pool.waiting import PoolTenant
 
 FEWEST_SWEPT: Final = 64
 """So many tenants are never too many to be remembered."""
 
 
-class Line:
+class WorkOrder:
     """The jobs at one place, in their order. Pure, and not thread-safe.
 
     `now` is set by whoever calls, in microseconds; it never goes back.
@@ -54,11 +54,11 @@ class Line:
         """How many jobs wait."""
         self.working = 0
         """How many jobs, and so groups, readers have."""
-        self.groups: dict[str, Group] = {}
-        self.tenants: dict[str, Tenant] = {}
-        self._listed: dict[str, Tenant] = {}
+        self.groups: dict[str, JobGroup] = {}
+        self.tenants: dict[str, PoolTenant] = {}
+        self._listed: dict[str, PoolTenant] = {}
         """The tenants of whom something has a place."""
-        self._order: Places[Tenant] = Places()
+        self._order: Places[PoolTenant] = Places()
         """The same in order, kept only where there are several."""
         self._sweep_at = FEWEST_SWEPT
 
@@ -84,11 +84,11 @@ class Line:
         if tenant.count == 1:
             self._listing(tenant)
 
-    def _join(self, job: Job, tenant: Tenant, raised: int) -> None:
+    def _join(self, job: Job, tenant: PoolTenant, raised: int) -> None:
         """A job stands behind those of its group."""
         group = self.groups.get(job.group)
         if group is None:
-            group = self.groups[job.group] = Group(job.group, job.tenant)
+            group = self.groups[job.group] = JobGroup(job.group, job.tenant)
         job.row = group
         group.jobs.append(job)
         group.cost += job.cost
@@ -99,7 +99,7 @@ class Line:
         elif len(group.jobs) == 1:
             self._settle(group, tenant)
 
-    def enter(self, group: Group, priority: int) -> None:
+    def enter(self, group: JobGroup, priority: int) -> None:
         """Enter a group at a priority, behind its equals."""
         self.number += 1
         group.entry = Entry(priority, self.now, self.number)
@@ -193,7 +193,7 @@ class Line:
         tenant.tag, tenant.turn = restored(tenant.tag, tenant.turn, was_turn, cost, tenant.share)
         self._line_up(tenant)
 
-    def first(self) -> Job | Group | None:
+    def first(self) -> Job | JobGroup | None:
         """What is next, a job or a group of which something waits.
 
         Entries of which nothing is left are used up.
@@ -209,11 +209,11 @@ class Line:
         self._forget_if_idle()
         return None
 
-    def _first_tenant(self) -> Tenant:
+    def _first_tenant(self) -> PoolTenant:
         tenant = self._order.first() if len(self._listed) > 1 else None
         return next(iter(self._listed.values())) if tenant is None else tenant
 
-    def _next_of(self, group: Group) -> Job:
+    def _next_of(self, group: JobGroup) -> Job:
         job = group.jobs.popleft()
         group.cost -= job.cost
         return job
@@ -223,7 +223,7 @@ class Line:
     def head(self) -> Job | None:
         """The first job of what is next."""
         member = self.first()
-        return member.jobs[0] if isinstance(member, Group) else member
+        return member.jobs[0] if isinstance(member, JobGroup) else member
 
     def leave(self, job: Job) -> None:
         """The first job of what is next leaves for good; a priority lasts while others wait."""
@@ -268,7 +268,7 @@ class Line:
         self._forget_if_idle()
         return sorted(pairs, key=lambda each: each[0].number)
 
-    def listed(self) -> list[Tenant]:
+    def listed(self) -> list[PoolTenant]:
         """The tenants of whom something has a place."""
         return list(self._listed.values())
 
@@ -283,7 +283,7 @@ class Line:
 
     # places
 
-    def _settle(self, group: Group, tenant: Tenant) -> None:
+    def _settle(self, group: JobGroup, tenant: PoolTenant) -> None:
         """Put a group where it belongs now, or nowhere; and so its tenant."""
         arrived, number = 0, NOTHING
         if group.jobs:
@@ -298,7 +298,7 @@ class Line:
         else:
             self._line_up(tenant)
 
-    def _listing(self, tenant: Tenant) -> None:
+    def _listing(self, tenant: PoolTenant) -> None:
         """A tenant has something with a place; it joins the others if it had nothing before."""
         if tenant.name not in self._listed:
             self.number += 1
@@ -309,7 +309,7 @@ class Line:
                     self._order.put(other, (other.tag, other.turn))
         self._line_up(tenant)
 
-    def _line_up(self, tenant: Tenant) -> None:
+    def _line_up(self, tenant: PoolTenant) -> None:
         """Put a tenant where it belongs now, or nowhere."""
         if tenant.count == 0:
             if self._listed.pop(tenant.name, None) is not None:
@@ -317,23 +317,23 @@ class Line:
         elif len(self._listed) > 1:
             self._order.put(tenant, (tenant.tag, tenant.turn))
 
-    def _take(self, tenant: Tenant, cost: int) -> None:
+    def _take(self, tenant: PoolTenant, cost: int) -> None:
         self.number += 1
         self.clock, tenant.tag, tenant.turn = taken(
             tenant.tag, self.clock, cost, tenant.share, self.number
         )
 
-    def _charge(self, tenant: Tenant, cost: int) -> None:
+    def _charge(self, tenant: PoolTenant, cost: int) -> None:
         tenant.tag = charged(tenant.tag, cost, tenant.share)
         self._line_up(tenant)
 
-    def _tenant(self, name: str) -> Tenant:
+    def _tenant(self, name: str) -> PoolTenant:
         tenant = self.tenants.get(name)
         if tenant is None:
             if len(self.tenants) >= self._sweep_at:
                 self._sweep()
             share = self.unit // self.weights.get(name, 1)
-            tenant = self.tenants[name] = Tenant(name, share, self.clock, self.period)
+            tenant = self.tenants[name] = PoolTenant(name, share, self.clock, self.period)
         elif tenant.period != self.period:
             tenant.period, tenant.tag, tenant.turn = self.period, self.clock, 0
         return tenant
@@ -349,7 +349,7 @@ class Line:
         }
         self._sweep_at = 2 * len(self.tenants) + FEWEST_SWEPT
 
-    def _drop_if_through(self, group: Group) -> None:
+    def _drop_if_through(self, group: JobGroup) -> None:
         if not (group.jobs or group.locked or group.entry.number):
             del self.groups[group.name]
 

@@ -12,10 +12,10 @@ from typing import Protocol
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
-from fairlead.memory.prepared import Prepared
-from fairlead.memory.processes import Processes, at_once, processes
+from fairlead.memory.prepared import PreparedMessages
+from fairlead.memory.processes import ReplayProcesses, at_once, processes
 from fairlead.recommend.goal import Target
-from fairlead.recommend.trial import Outcome, trial
+from fairlead.recommend.trial import TrialOutcome, trial
 
 
 class Trials(Protocol):
@@ -24,7 +24,7 @@ class Trials(Protocol):
     def ahead(self, cluster: Cluster) -> object:
         """This cluster is likely to be tried soon."""
 
-    def __call__(self, cluster: Cluster) -> Outcome:
+    def __call__(self, cluster: Cluster) -> TrialOutcome:
         """Try a cluster."""
 
 
@@ -32,7 +32,7 @@ class Alone:
     """Trials in this process, each when it is asked for."""
 
     def __init__(
-        self, ready: Prepared, changes: Sequence[Change], target: Target, unserved: int
+        self, ready: PreparedMessages, changes: Sequence[Change], target: Target, unserved: int
     ) -> None:
         """`unserved`: so many messages may never start."""
         self.ready, self.changes = ready, changes
@@ -41,7 +41,7 @@ class Alone:
     def ahead(self, cluster: Cluster) -> None:
         """It is tried when it is asked for."""
 
-    def __call__(self, cluster: Cluster) -> Outcome:
+    def __call__(self, cluster: Cluster) -> TrialOutcome:
         """Try a cluster."""
         return trial(self.ready, cluster, self.changes, self.target, unserved=self.unserved)
 
@@ -49,11 +49,11 @@ class Alone:
 class Ahead(Alone):
     """Trials in other processes."""
 
-    def __init__(self, alone: Alone, others: Processes) -> None:
+    def __init__(self, alone: Alone, others: ReplayProcesses) -> None:
         """`alone`: what is tried."""
         super().__init__(alone.ready, alone.changes, alone.target, alone.unserved)
         self._others = others
-        self._coming: dict[str, Future[Outcome]] = {}
+        self._coming: dict[str, Future[TrialOutcome]] = {}
 
     def ahead(self, cluster: Cluster) -> None:
         """Let another process try it."""
@@ -62,15 +62,19 @@ class Ahead(Alone):
             arguments = (cluster, self.changes, self.target, self.unserved)
             self._coming[name] = self._others.submit(tried, *arguments)
 
-    def __call__(self, cluster: Cluster) -> Outcome:
+    def __call__(self, cluster: Cluster) -> TrialOutcome:
         """What another process has found."""
         self.ahead(cluster)
         return self._coming.pop(str(cluster.to_dict())).result()
 
 
 def tried(
-    ready: Prepared, cluster: Cluster, changes: Sequence[Change], target: Target, unserved: int
-) -> Outcome:
+    ready: PreparedMessages,
+    cluster: Cluster,
+    changes: Sequence[Change],
+    target: Target,
+    unserved: int,
+) -> TrialOutcome:
     """`trial`, as another process is asked for it."""
     return trial(ready, cluster, changes, target, unserved=unserved)
 

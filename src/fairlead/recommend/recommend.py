@@ -14,7 +14,7 @@ from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError
-from fairlead.memory.prepared import Prepared
+from fairlead.memory.prepared import PreparedMessages
 from fairlead.pipeline.progress import Progress, quiet
 from fairlead.recommend.ahead import Alone, trials
 from fairlead.recommend.goal import Cost, Target
@@ -22,7 +22,7 @@ from fairlead.recommend.search import Search, Try
 from fairlead.recommend.space import Space, idle_values
 from fairlead.recommend.trial import part, trial
 from fairlead.recommend.verify import Verified, more_traffic, one_down, without_one
-from fairlead.results.recommendation import Held, Recommendation, Tried
+from fairlead.results.recommendation import Held, Recommendation, TriedCluster
 from fairlead.results.summary import Made
 from fairlead.text import length
 
@@ -39,7 +39,7 @@ MORE: Final = 10
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchRequest:
     """What to search for."""
 
     space: Space
@@ -51,7 +51,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What was found."""
 
     recommendation: Recommendation
@@ -60,13 +60,13 @@ class Found:
 
 
 def recommend(
-    ready: Prepared,
-    asked: Asked,
+    ready: PreparedMessages,
+    asked: SearchRequest,
     *,
     where: str = "messages",
     made: Made | None = None,
     progress: Progress = quiet,
-) -> Found:
+) -> SearchResult:
     """Search on the earlier two thirds of the traffic, and verify on the rest.
 
     `ready`: the traffic; `where`: what errors call it. Raises MessageError for too little traffic.
@@ -151,10 +151,10 @@ def recommend(
     log.info(
         "recommended", extra={"found": recommendation.found, "tried": len(recommendation.tried)}
     )
-    return Found(recommendation, best.cluster)
+    return SearchResult(recommendation, best.cluster)
 
 
-def split(ready: Prepared, where: str) -> tuple[Prepared, Prepared]:
+def split(ready: PreparedMessages, where: str) -> tuple[PreparedMessages, PreparedMessages]:
     """The earlier two thirds of the time, and the rest. Raises MessageError."""
     times = ready.messages.times
     if len(times):
@@ -170,7 +170,7 @@ def split(ready: Prepared, where: str) -> tuple[Prepared, Prepared]:
     )
 
 
-def _tried(search: Search, space: Space) -> list[Tried]:
+def _tried(search: Search, space: Space) -> list[TriedCluster]:
     best: float | None = None
     frontier: set[int] = set()
     whole = [result for result in search.tried if result.outcome.whole]
@@ -181,9 +181,11 @@ def _tried(search: Search, space: Space) -> list[Tried]:
     return [_plain(result, space, frontier=id(result) in frontier) for result in search.tried]
 
 
-def _plain(each: Try, space: Space, *, frontier: bool) -> Tried:
+def _plain(each: Try, space: Space, *, frontier: bool) -> TriedCluster:
     settings = space.said(each.point)
-    return Tried(settings, each.cost, each.value, each.met, round(each.outcome.seen, 4), frontier)
+    return TriedCluster(
+        settings, each.cost, each.value, each.met, round(each.outcome.seen, 4), frontier
+    )
 
 
 def _worse(then: Held, now: Held, *, own_met: bool) -> bool:
@@ -208,7 +210,7 @@ def _not_better(said: Sequence[str], then: Held, now: Held, target: Target) -> s
     )
 
 
-def _notes(tried: int, broken_off: int, points: int, asked: Asked) -> list[str]:
+def _notes(tried: int, broken_off: int, points: int, asked: SearchRequest) -> list[str]:
     """`tried`, `broken_off`: clusters in the search, the one of the file among them.
 
     `points`: how many were tried, for a chart too.

@@ -21,7 +21,7 @@ from fairlead.balance.cluster import Cluster
 from fairlead.pipeline.progress import Tell
 from fairlead.recommend.goal import Cost, Target
 from fairlead.recommend.space import Point, Space
-from fairlead.recommend.trial import Outcome
+from fairlead.recommend.trial import TrialOutcome
 
 SEED: Final = 20_261_125
 BY_LOT: Final = 3
@@ -34,7 +34,7 @@ NEAR: Final = 12
 AHEAD: Final = 3
 """So many points are told ahead of the one that is tried."""
 
-Trial = Callable[[Cluster], Outcome]
+Trial = Callable[[Cluster], TrialOutcome]
 Ahead = Callable[[Cluster], object]
 
 
@@ -49,7 +49,7 @@ class Try:
     point: Point
     cluster: Cluster
     cost: float
-    outcome: Outcome
+    outcome: TrialOutcome
     met: bool
     value: float
 
@@ -137,7 +137,7 @@ class Search:
         """In the order in which they were tried."""
         return [*self._known.values()]
 
-    def _judged(self, point: Point, cluster: Cluster, outcome: Outcome) -> Try:
+    def _judged(self, point: Point, cluster: Cluster, outcome: TrialOutcome) -> Try:
         served = outcome.whole and outcome.unserved <= self.unserved
         value = self.target.value(outcome.waits)
         met = served and self.target.met(outcome.waits)

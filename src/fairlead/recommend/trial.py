@@ -15,7 +15,7 @@ from fairlead.compiled.columns import coded
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.plan import Plan
 from fairlead.measure.light import Light
-from fairlead.memory.prepared import Prepared, Simulation
+from fairlead.memory.prepared import PreparedMessages, Simulation
 from fairlead.recommend.goal import Target
 from fairlead.results.comparison import Waits
 
@@ -27,7 +27,7 @@ NOTHING = Waits("", 0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrialOutcome:
     """What became of the traffic."""
 
     waits: Waits
@@ -46,13 +46,13 @@ class Outcome:
 
 
 def trial(
-    ready: Prepared,
+    ready: PreparedMessages,
     cluster: Cluster,
     changes: Sequence[Change],
     target: Target,
     *,
     unserved: int | None = None,
-) -> Outcome:
+) -> TrialOutcome:
     """Replay the traffic under a cluster; broken off when the target cannot be met any more.
 
     `unserved`: so many messages may never start; None: do not break off.
@@ -66,11 +66,11 @@ def trial(
         seen.add(attempts)
         some_left, arrived = arrived < n, arrived + AT_ONCE
         if allowed is not None and some_left and seen.late_by_now > allowed:
-            return Outcome(seen.waits() or NOTHING, 0, min(arrived / n, NEARLY), seen.late)
-    return Outcome(seen.waits() or NOTHING, seen.unserved, 1.0, seen.late)
+            return TrialOutcome(seen.waits() or NOTHING, 0, min(arrived / n, NEARLY), seen.late)
+    return TrialOutcome(seen.waits() or NOTHING, seen.unserved, 1.0, seen.late)
 
 
-def part(ready: Prepared, rows: Int64s) -> Prepared:
+def part(ready: PreparedMessages, rows: Int64s) -> PreparedMessages:
     """Some of the messages, in order."""
     messages = ready.messages
     at = pa.array(rows)
@@ -80,10 +80,10 @@ def part(ready: Prepared, rows: Int64s) -> Prepared:
         messages.times[rows],
         messages.services[rows],
     )
-    return Prepared(some, ready.read.take(at), ready.dated)
+    return PreparedMessages(some, ready.read.take(at), ready.dated)
 
 
-def conversations(ready: Prepared) -> Int64s:
+def conversations(ready: PreparedMessages) -> Int64s:
     """By the message: the number of its group, or one of its own."""
     n = len(ready.messages.times)
     if "group" not in ready.read.column_names:

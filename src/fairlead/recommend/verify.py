@@ -14,11 +14,11 @@ from fairlead.balance.cluster import Cluster
 from fairlead.balance.policies.destinations import KIND
 from fairlead.compiled import hashes
 from fairlead.compiled.kernels import Int64s
-from fairlead.memory.prepared import Prepared
+from fairlead.memory.prepared import PreparedMessages
 from fairlead.recommend.goal import Cost, Target
 from fairlead.recommend.search import SEED
 from fairlead.recommend.space import Point, Space
-from fairlead.recommend.trial import Outcome, conversations, part, trial
+from fairlead.recommend.trial import TrialOutcome, conversations, part, trial
 from fairlead.results.recommendation import Held
 
 TENTHS: Final = 10
@@ -33,7 +33,7 @@ class Verified:
     """How clusters do on held-out traffic."""
 
     def __init__(
-        self, ready: Prepared, changes: Sequence[Change], target: Target, cost: Cost
+        self, ready: PreparedMessages, changes: Sequence[Change], target: Target, cost: Cost
     ) -> None:
         self.ready, self.changes, self.target, self.cost = ready, changes, target, cost
 
@@ -43,9 +43,9 @@ class Verified:
         cluster: Cluster,
         *,
         more: Sequence[Change] = (),
-        ready: Prepared | None = None,
+        ready: PreparedMessages | None = None,
         unserved: int | None = None,
-    ) -> tuple[Held, Outcome]:
+    ) -> tuple[Held, TrialOutcome]:
         """How a cluster does. `unserved`: so many messages may never start.
 
         `more`: changes instead of those that were recorded of their targets.
@@ -69,7 +69,7 @@ class Verified:
         )
         return result, outcome
 
-    def certainty(self, outcome: Outcome) -> tuple[float, int]:
+    def certainty(self, outcome: TrialOutcome) -> tuple[float, int]:
         """Of samples of the held-out time the part that meets the target, and of its tenths.
 
         The time is cut into ten equal parts, in which messages wait for each other; samples of ten
@@ -112,7 +112,7 @@ def one_down(cluster: Cluster) -> Iterator[tuple[str, Change]]:
         yield f"{name} is away", Change(name, "present", False, BEGINNING)
 
 
-def more_traffic(ready: Prepared, percent: int) -> Prepared:
+def more_traffic(ready: PreparedMessages, percent: int) -> PreparedMessages:
     """The traffic, and `percent` of its conversations once more, a little later.
 
     Which these are, and how much later, a hash of the conversation's number decides.
@@ -133,7 +133,7 @@ def more_traffic(ready: Prepared, percent: int) -> Prepared:
     messages = type(traffic.messages)(
         traffic.messages.table, traffic.messages.ids, when[order], traffic.messages.services
     )
-    return Prepared(messages, _renamed(traffic.read, copied), traffic.dated)
+    return PreparedMessages(messages, _renamed(traffic.read, copied), traffic.dated)
 
 
 def _renamed(read: pa.Table, copied: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Table:

@@ -41,7 +41,7 @@ class Chunk:
     rows: int
 
 
-class Memory:
+class ReplayMemory:
     """The cells, and where what stands in them."""
 
     def __init__(

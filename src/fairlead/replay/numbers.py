@@ -13,7 +13,7 @@ WIDEST: int = 1 << 32
 """More words than that are not numbered."""
 
 
-class Words:
+class TextNumbers:
     """Numbers of texts."""
 
     def __init__(self, *, empty: bool) -> None:

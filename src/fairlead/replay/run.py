@@ -23,7 +23,7 @@ from fairlead.replay.arrays import Cells
 from fairlead.replay.batch import Attempts, Batch
 from fairlead.replay.events import FOREVER
 from fairlead.replay.layout import eligible, header, queue
-from fairlead.replay.memory import Memory
+from fairlead.replay.memory import ReplayMemory
 from fairlead.replay.words import CODED_WORDS
 
 ACK_MODES: Final = {"": eligible.NO_ACK, "all": eligible.ALL_ACKS, "some": eligible.ANY_ACK}
@@ -66,7 +66,7 @@ class Run(ABC):
         every = range(len(cluster.members))
         self.owners = list(dict.fromkeys(cluster.queue_owner(i) for i in every))
         self._owner_of = [self.owners.index(cluster.queue_owner(i)) for i in every]
-        self.memory = Memory(
+        self.memory = ReplayMemory(
             self._most_readers(),
             step=order.step,
             fifo=order.discipline == "fifo",

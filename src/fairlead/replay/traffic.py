@@ -14,7 +14,7 @@ from fairlead.compiled.classes import homes, keyed_by
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.replay.batch import Attempts, Batch, Traits
-from fairlead.replay.numbers import Pairs, Words
+from fairlead.replay.numbers import Pairs, TextNumbers
 from fairlead.replay.replays import Replays
 
 CODE: Final = "code"
@@ -50,15 +50,15 @@ class Piece(NamedTuple):
     openers: Int64s | None
 
 
-class Lanes:
+class ScenarioRuns:
     """Several replays of the same messages, which go through all of them piece by piece."""
 
     def __init__(self, lanes: Sequence[Lane], traits: Traits) -> None:
         """At the beginning."""
         self.lanes = [(lane, Replays(lane.plan, traits)) for lane in lanes]
-        self._groups = Words(empty=False)
-        self._tenants = Words(empty=True)
-        self._openers = Words(empty=True)
+        self._groups = TextNumbers(empty=False)
+        self._tenants = TextNumbers(empty=True)
+        self._openers = TextNumbers(empty=True)
         self._bonds = [(Pairs(), Pairs()) for _ in lanes]
         self._next = 0
 

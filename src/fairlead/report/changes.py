@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from fairlead.results.summary import Phase, Step, Summary
+from fairlead.results.summary import ChangeStep, Phase, Summary
 from fairlead.text import moment, visible
 
 LONGEST_CHANGE: Final = 100
@@ -34,7 +34,7 @@ def titles(phases: Sequence[Phase]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedChanges:
     """(time, changes) in order, what is said of others, and how many steps were follow-ups."""
 
     steps: Sequence[tuple[str, str]]
@@ -42,18 +42,18 @@ class Listed:
     followed: int = 0
 
 
-def listed(run: Summary) -> Listed:
+def listed(run: Summary) -> ListedChanges:
     """The changes of a dispatch."""
     changes = run.for_report.changes
     left = changes.times - len(changes.first)
-    return Listed(
+    return ListedChanges(
         [(moment(step.time), in_words(step)) for step in changes.first],
         f"… {left:,} more in manifest.json" if left else "",
         sum(phase.follows for phase in run.phases),
     )
 
 
-def in_words(step: Step) -> str:
+def in_words(step: ChangeStep) -> str:
     """The changes of one time."""
     changes = ", ".join(visible(change, LONGEST_CHANGE) for change in step.changes)
     return changes + (f" and {step.more:,} more" if step.more else "")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.results.summary import Phase, Share
-from fairlead.text import Names, percent, plural
+from fairlead.text import ShortNames, percent, plural
 
 SMALLEST_POINTS = 0.0001
 NONE: Final = "No message has a destination."
@@ -58,7 +58,7 @@ def weighed(phases: Iterable[Phase]) -> bool:
     return any(share.expected is not None for phase in phases for share in phase.shares)
 
 
-def text(phases: list[Phase], names: Names) -> str:
+def text(phases: list[Phase], names: ShortNames) -> str:
     """The largest deviation in words."""
     some = [phase for phase in phases if phase.routed]
     if not some:

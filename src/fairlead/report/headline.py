@@ -9,7 +9,7 @@ from fairlead.balance.message import ROUTED
 from fairlead.report import deviation
 from fairlead.report.changes import titles
 from fairlead.results.summary import Summary
-from fairlead.text import Names, duration, moment, plural, visible
+from fairlead.text import ShortNames, duration, moment, plural, visible
 from fairlead.web.parts import Tile
 
 
@@ -24,7 +24,7 @@ class Head:
     warnings: Sequence[str] = ()
 
 
-def headline(run: Summary, names: Names) -> Head:
+def headline(run: Summary, names: ShortNames) -> Head:
     """Of a dispatch."""
     policies = run.for_report.policies
     under = (

@@ -8,7 +8,7 @@ from typing import Final
 from fairlead.balance.message import ROUTED
 from fairlead.report import changes
 from fairlead.results.summary import OverTime, Series, Summary
-from fairlead.text import LONGEST_NAME, Names, date, every, moment, plural, visible
+from fairlead.text import LONGEST_NAME, ShortNames, date, every, moment, plural, visible
 from fairlead.web.charts import OTHERS, PALETTE, Axis, Layer, Mark, stacked
 from fairlead.web.parts import Figure, table
 
@@ -37,7 +37,7 @@ def counted(run: Summary) -> str:
     return "decisions" if run.several_each else "messages"
 
 
-def destinations(run: Summary, names: Names) -> list[Figure]:
+def destinations(run: Summary, names: ShortNames) -> list[Figure]:
     """Who got how much when; nothing where nobody got anything."""
     return [
         _chart(run, period, layers, title, parts=False)
@@ -46,7 +46,7 @@ def destinations(run: Summary, names: Names) -> list[Figure]:
     ]
 
 
-def levels(run: Summary, names: Names) -> list[Figure]:
+def levels(run: Summary, names: ShortNames) -> list[Figure]:
     """What each priority got, cluster by cluster; nothing where there is one only."""
     whole = run.for_report.over_time
     clusters = dict.fromkeys(level.cluster or "" for level in whole.levels) if whole else ()
@@ -64,7 +64,7 @@ def _seen(run: Summary) -> list[tuple[OverTime, str]]:
     return [(period, title) for period, title in both if period is not None]
 
 
-def _of(cluster: str, names: Names) -> str:
+def _of(cluster: str, names: ShortNames) -> str:
     return f"{visible(cluster, LONGEST_NAME)}: " if names.with_cluster else ""
 
 
@@ -76,7 +76,7 @@ def outcomes(run: Summary) -> list[Figure]:
     return [_chart(run, whole, _by_outcome(whole), "Outcomes over time", parts=False)]
 
 
-def _by_destination(seen: OverTime, names: Names) -> list[Layer]:
+def _by_destination(seen: OverTime, names: ShortNames) -> list[Layer]:
     layers = []
     for k, destination in enumerate(seen.destinations):
         if destination.cluster is None or destination.name is None:

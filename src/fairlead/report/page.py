@@ -8,14 +8,14 @@ from fairlead.report.headline import headline
 from fairlead.report.outcomes import outcomes
 from fairlead.report.shares import shares
 from fairlead.results.summary import Summary
-from fairlead.text import Names
+from fairlead.text import ShortNames
 from fairlead.web.pages import rendered
 
 
 def whole(run: Summary) -> str:
     """The page as text."""
     facts = run.for_report
-    names = Names(with_cluster=facts.policies.number > 1)
+    names = ShortNames(with_cluster=facts.policies.number > 1)
     return rendered(
         "fairlead.report",
         "dispatch.html",

@@ -10,7 +10,7 @@ from fairlead.report import deviation
 from fairlead.report.changes import titles
 from fairlead.report.over_time import counted
 from fairlead.results.summary import Phase, Share, Summary
-from fairlead.text import Names, percent, plural
+from fairlead.text import ShortNames, percent, plural
 from fairlead.web.charts import BAR, Bar, Layer, bars
 from fairlead.web.parts import MAX_ROWS, Figure, PageTable, table
 
@@ -34,7 +34,7 @@ class Shares:
     all: PageTable | None
 
 
-def shares(run: Summary, names: Names) -> Shares:
+def shares(run: Summary, names: ShortNames) -> Shares:
     """Of a dispatch."""
     called = zip(titles(run.phases), run.phases, strict=True)
     busy = [(title, phase) for title, phase in called if phase.messages]
@@ -59,12 +59,12 @@ def _drawn(some: int) -> str:
     return "times in which a message has a destination"
 
 
-def _table(busy: Sequence[tuple[str, Phase]], names: Names) -> PageTable:
+def _table(busy: Sequence[tuple[str, Phase]], names: ShortNames) -> PageTable:
     rows = [[title, deviation.text([phase], names), f"{phase.messages:,}"] for title, phase in busy]
     return table(["time", "largest deviation", "messages"], rows, texts=2)
 
 
-def _card(title: str, phase: Phase, names: Names) -> Figure:
+def _card(title: str, phase: Phase, names: ShortNames) -> Figure:
     top = set(map(id, phase.busiest(MAX_BARS)))
     shown = [share for share in phase.shares if id(share) in top]
     several = names.with_cluster
@@ -92,12 +92,12 @@ def _card(title: str, phase: Phase, names: Names) -> Figure:
     )
 
 
-def _bar(share: Share, names: Names) -> Bar:
+def _bar(share: Share, names: ShortNames) -> Bar:
     name = names(share.cluster, share.subject, share.destination)
     return Bar(name, share.share, percent(share.share), share.expected)
 
 
-def _row(share: Share, names: Names, *, several: bool) -> Sequence[str]:
+def _row(share: Share, names: ShortNames, *, several: bool) -> Sequence[str]:
     expected = share.expected
     return (
         *([share.cluster] if several else []),

@@ -45,7 +45,7 @@ class Longest:
 
 
 @dataclass(frozen=True)
-class Worker:
+class WorkerResult:
     """A destination's readers (ibm-mq: a channel's, at its queue manager)."""
 
     cluster: str
@@ -60,7 +60,7 @@ class Worker:
 
 
 @dataclass(frozen=True)
-class Queue:
+class QueueLength:
     """How many messages waited, the mean of each bin of `width` from `start` on."""
 
     start: int
@@ -105,7 +105,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Scenario:
+class ScenarioResult:
     """What became of the messages in one scenario."""
 
     name: str
@@ -124,8 +124,8 @@ class Scenario:
     by_priority: list[Waits]
     by_tenant: list[Waits]
     """Those with the most messages."""
-    workers: list[Worker]
-    queue: Queue | None
+    workers: list[WorkerResult]
+    queue: QueueLength | None
     """None: no message arrived, or neither rows nor a page were asked for."""
     groups: int
     groups_out_of_order: int
@@ -172,7 +172,7 @@ class Comparison:
     read: int
     rejected: int
     rejections: dict[str, int]
-    scenarios: list[Scenario]
+    scenarios: list[ScenarioResult]
     seconds: float = 0.0
     made: Made | None = None
     """What a report tells of the run itself; None: nobody asked."""

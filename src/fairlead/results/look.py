@@ -13,7 +13,7 @@ MANY = 0.01
 
 
 @dataclass(frozen=True)
-class Look:
+class TableLook:
     """A table of messages, looked at."""
 
     read: int

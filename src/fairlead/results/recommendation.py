@@ -13,7 +13,7 @@ from fairlead.results.summary import Made
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedCluster:
     """One cluster that was tried on the traffic of the search."""
 
     said: list[str]
@@ -59,7 +59,7 @@ class Recommendation:
     space: int
     """Points of the space."""
     budget: int
-    tried: list[Tried]
+    tried: list[TriedCluster]
     """In the order in which they were tried; the first is the cluster as its file has it."""
     searched: int
     """Messages of the search, the earlier ones."""

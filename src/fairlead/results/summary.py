@@ -103,7 +103,7 @@ class Period:
 
 
 @dataclass(frozen=True)
-class Step:
+class ChangeStep:
     """All changes of one time."""
 
     time: int
@@ -120,11 +120,11 @@ class Changes:
     number: int
     times: int
     """At how many different times."""
-    first: list[Step]
+    first: list[ChangeStep]
 
 
 @dataclass(frozen=True)
-class Stream:
+class StreamCounts:
     """The messages of one cluster, and queue or subject, which `sequence` counts."""
 
     name: str
@@ -136,11 +136,11 @@ class Streams:
     """How many streams there are, and those with the most messages."""
 
     number: int
-    busiest: list[Stream]
+    busiest: list[StreamCounts]
 
 
 @dataclass(frozen=True)
-class Groups:
+class GroupCounts:
     """How many groups there are, and how many had messages on more than one destination."""
 
     number: int
@@ -158,7 +158,7 @@ class Policies:
 
 
 @dataclass(frozen=True)
-class Facts:
+class ReportFacts:
     """Everything that only a report asks for."""
 
     made: Made
@@ -168,7 +168,7 @@ class Facts:
     """The same in narrower bins, where the changes are close together in a long time."""
     changes: Changes
     streams: Streams
-    groups: Groups | None
+    groups: GroupCounts | None
     """None where the table has no groups."""
     policies: Policies
 
@@ -190,7 +190,7 @@ class Summary:
     """Messages without a destination, by the cluster that they name and no file has; "": none."""
     seconds: float = 0.0
     blocks: int = 1
-    facts: Facts | None = None
+    facts: ReportFacts | None = None
     """What a report tells beyond this; None: nobody asked."""
 
     @property
@@ -204,7 +204,7 @@ class Summary:
         return self.rows != self.decided
 
     @property
-    def for_report(self) -> Facts:
+    def for_report(self) -> ReportFacts:
         """The facts. Raises UserError where nobody asked for them."""
         if self.facts is None:
             raise UserError(

@@ -21,7 +21,7 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Otherwise:
+class WaitedAlternative:
     """What would have changed the start of a message, by a replay of all messages."""
 
     what: str
@@ -54,7 +54,7 @@ class Waited:
     """Who came after it and was started before it."""
     until: Beside | None = None
     """Who had its reader until it started."""
-    otherwise: list[Otherwise] = field(default_factory=list)
+    otherwise: list[WaitedAlternative] = field(default_factory=list)
     """What would have made it go earlier, or not; empty if it did not wait."""
 
     @property

@@ -18,7 +18,7 @@ class Shift:
 
 
 @dataclass(frozen=True)
-class WhatIf:
+class RaiseEffect:
     """What raising a group would have done."""
 
     group: str

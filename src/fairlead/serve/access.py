@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from fairlead.config.serving import Serving, is_loopback
-from fairlead.serve.limits import Counts
+from fairlead.config.serving import ServingFile, is_loopback
+from fairlead.serve.limits import ConnectionCounts
 from fairlead.serve.rights import Rights
 from fairlead.serve.sasl import Sasl, offered
 from fairlead.serve.users import UserFile, check_name
@@ -24,7 +24,7 @@ class Access:
 
     def __init__(
         self,
-        serving: Serving | None = None,
+        serving: ServingFile | None = None,
         folder: Path | None = None,
         before: Access | None = None,
     ) -> None:
@@ -32,12 +32,12 @@ class Access:
 
         What there is of connections is counted on from there. Raises UserError.
         """
-        self.serving: Final = serving or Serving()
+        self.serving: Final = serving or ServingFile()
         self._folder = folder or Path()
         self.rights: Final = Rights.of(self.serving)
         self.users: UserFile | None = self._users(None if before is None else before.users)
         self.tls: Final = self._context()
-        self.counts: Counts = Counts() if before is None else before.counts
+        self.counts: ConnectionCounts = ConnectionCounts() if before is None else before.counts
         self.counts.limits = self.serving.limits
 
     def _users(self, before: UserFile | None) -> UserFile | None:

@@ -106,7 +106,7 @@ class Decimal(NamedTuple):
     raw: bytes
 
 
-class Described(NamedTuple):
+class DescribedValue(NamedTuple):
     """A value, and a descriptor that says what it is."""
 
     descriptor: Any
@@ -234,7 +234,7 @@ def decode_at(raw: bytes, at: int, budget: Budget | None = None, depth: int = 0)
         _end_of_plain(raw, at + 1)  # a descriptor has none itself
         descriptor, at = decode_at(raw, at + 1, budget, depth + 1)
         value, at = decode_at(raw, at, budget, depth + 1)
-        return Described(descriptor, value), at
+        return DescribedValue(descriptor, value), at
     end = _end_of_plain(raw, at)
     return _value(raw, raw[at], at + 1, end, budget, depth), end
 
@@ -304,7 +304,7 @@ def _array(raw: bytes, at: int, end: int, count: int, budget: Budget, depth: int
     if at != end:
         raise CodecError("found values whose sizes differ from that of their array")
     for descriptor in descriptors:
-        items = [Described(descriptor, item) for item in items]
+        items = [DescribedValue(descriptor, item) for item in items]
     return Array(items, raw[start:end])
 
 
@@ -409,7 +409,7 @@ _WRITERS: Final[list[tuple[type, Callable[[Any], bytes]]]] = [
         Decimal,
         lambda value: {4: b"\x74", 8: b"\x84", 16: b"\x94"}[len(value.raw)] + value.raw,
     ),
-    (Described, lambda value: b"\0" + encode(value.descriptor) + encode(value.value)),
+    (DescribedValue, lambda value: b"\0" + encode(value.descriptor) + encode(value.value)),
     (Array, lambda value: _compound(0xE0, 0xF0, len(value.items), value.raw)),
     (list, _list),
     (tuple, _list),

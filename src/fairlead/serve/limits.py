@@ -24,14 +24,14 @@ def network_of(host: str) -> str:
     return str(ipaddress.ip_network((address, PREFIX[address.version]), strict=False))
 
 
-class Newcomer(Protocol):
+class UnknownPeer(Protocol):
     """A connection whose peer has not said who it is."""
 
     def give_way(self, why: Condition) -> None:
         """End, so that another one has the place. Calls `left`."""
 
 
-class Counts:
+class ConnectionCounts:
     """Connections that there are, held to the limits. A condition says why there is no more."""
 
     def __init__(self, limits: Limits | None = None) -> None:
@@ -39,7 +39,7 @@ class Counts:
         self.limits = limits or Limits()
         self.unknown = 0
         """Connections whose peer has not said who it is."""
-        self._unknown: dict[str, dict[Newcomer, None]] = {}
+        self._unknown: dict[str, dict[UnknownPeer, None]] = {}
         """The same by network; of each the oldest is first."""
         self.known: Counter[str] = Counter()
         """Connections by user."""
@@ -51,7 +51,7 @@ class Counts:
         """Connections."""
         return self.unknown + self.known.total()
 
-    def came(self, host: str, who: Newcomer) -> Condition | None:
+    def came(self, host: str, who: UnknownPeer) -> Condition | None:
         """Somebody has connected; counted where that is allowed.
 
         Where too many have not said who they are, the oldest of the network that has most of them
@@ -75,7 +75,7 @@ class Counts:
         longest = max(self._unknown.values(), key=len)
         next(iter(longest)).give_way(why)
 
-    def entered(self, host: str, who: Newcomer, user: str) -> Condition | None:
+    def entered(self, host: str, who: UnknownPeer, user: str) -> Condition | None:
         """One of the unknown has said who it is; it stays unknown where that is too many."""
         most = self.limits.connections_each
         if self.known[user] >= most:
@@ -84,7 +84,7 @@ class Counts:
         self.known[user] += 1
         return None
 
-    def left(self, host: str, who: Newcomer, user: str | None) -> None:
+    def left(self, host: str, who: UnknownPeer, user: str | None) -> None:
         """A connection that was counted has ended; None: it had not said whose it is."""
         if user is None:
             self.unknown -= 1

@@ -27,7 +27,7 @@ from fairlead.serve.node.calls import (
     Subscribe,
     Write,
 )
-from fairlead.serve.node.links import LEASE, Peer
+from fairlead.serve.node.links import LEASE, ClientConnection
 from fairlead.serve.node.node import Node
 from fairlead.serve.rights import Rights, named_by
 from fairlead.serve.session import Session
@@ -261,7 +261,7 @@ class Server:
                 return None
             return await run(self._checker, self.access.check, name, password)
 
-    def entered(self, session: Session, user: str) -> tuple[Connection, Peer]:
+    def entered(self, session: Session, user: str) -> tuple[Connection, ClientConnection]:
         """A peer has said who it is, and begins with AMQP."""
         settings = self.access.settings
         wire = Connection(settings, lambda: self._speaking.append(session), self.traffic)

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.serve import codec
-from fairlead.serve.codec import CodecError, Described, Symbol, Timestamp, UByte, UInt
+from fairlead.serve.codec import CodecError, DescribedValue, Symbol, Timestamp, UByte, UInt
 from fairlead.store.queues.bodies import BYTES, JSON, TEXT, Envelope
 
 HEADER, DELIVERY_ANNOTATIONS, ANNOTATIONS, PROPERTIES, APPLICATION_PROPERTIES = range(0x70, 0x75)
@@ -243,7 +243,7 @@ _PLAIN: Final[dict[type, Callable[[Any], Any]]] = {
     uuid.UUID: str,
     codec.Decimal: lambda value: value.raw.hex(),
     codec.Array: lambda value: [plain(item) for item in value.items],
-    Described: lambda value: plain(value.value),
+    DescribedValue: lambda value: plain(value.value),
 }
 
 
@@ -255,7 +255,7 @@ def _key(key: Any) -> str:  # noqa: ANN401
 # -------- going out
 
 
-class Facts(NamedTuple):
+class DeliveryFacts(NamedTuple):
     """What a message's readers are told of it, that it did not say when it was sent."""
 
     id: str
@@ -267,7 +267,7 @@ class Facts(NamedTuple):
     now: float
 
 
-def outgoing(envelope: bytes | None, body: object, facts: Facts) -> bytes:
+def outgoing(envelope: bytes | None, body: object, facts: DeliveryFacts) -> bytes:
     """A message as it goes to a receiver.
 
     `envelope`: as it was sent over AMQP; None: a Python or SQL program sent the body.
@@ -332,7 +332,7 @@ def _header(durable: object, priority: object, ttl: object, before: int) -> byte
     return b"\x00\x53\x70" + codec.encode(fields)
 
 
-def _made(body: object, facts: Facts) -> bytes:
+def _made(body: object, facts: DeliveryFacts) -> bytes:
     """What a program of another kind sent, as a message of AMQP."""
     properties: list[object] = [facts.id, None, None, facts.type, None, None, None, None, None]
     properties += [Timestamp(int(facts.sent * 1000)), facts.group or None]

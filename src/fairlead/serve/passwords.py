@@ -20,7 +20,7 @@ _WRITTEN: Final = re.compile(
 )
 
 
-class Cost(NamedTuple):
+class HashCost(NamedTuple):
     """How much work one hash is."""
 
     ln: int = 15
@@ -34,10 +34,10 @@ class Cost(NamedTuple):
         return 128 * self.r * ((1 << self.ln) + self.p + 2)
 
 
-class Kept(NamedTuple):
+class KeptHash(NamedTuple):
     """A hash, and what it was made by."""
 
-    cost: Cost
+    cost: HashCost
     salt: bytes
     digest: bytes
 
@@ -46,39 +46,39 @@ class Kept(NamedTuple):
         return f"$scrypt$ln={ln},r={r},p={p}${_text(self.salt)}${_text(self.digest)}"
 
 
-def hashed(password: bytes, cost: Cost | None = None) -> Kept:
+def hashed(password: bytes, cost: HashCost | None = None) -> KeptHash:
     """The hash of a password, with a salt of its own."""
     salt = secrets.token_bytes(16)
-    cost = cost or Cost()
-    return Kept(cost, salt, _digest(password, cost, salt, 32))
+    cost = cost or HashCost()
+    return KeptHash(cost, salt, _digest(password, cost, salt, 32))
 
 
-def kept(text: str) -> Kept:
+def kept(text: str) -> KeptHash:
     """What was written. Raises ValueError, which does not say it."""
     match = _WRITTEN.fullmatch(text)
     if match is None:
         raise ValueError(
             "hash: found no hash of scrypt, allowed: as `fairlead users add` writes it"
         )
-    cost = Cost(int(match["ln"]), int(match["r"]), int(match["p"]))
+    cost = HashCost(int(match["ln"]), int(match["r"]), int(match["p"]))
     if not (1 <= cost.ln <= 20 and cost.r and cost.p and cost.memory <= MEMORY):
         raise ValueError(
             f"hash: found ln={cost.ln}, r={cost.r}, p={cost.p}, allowed: what takes at most "
             f"{MEMORY // 1024 // 1024} MB"
         )
     try:
-        return Kept(cost, _bytes(match["salt"]), _bytes(match["digest"]))
+        return KeptHash(cost, _bytes(match["salt"]), _bytes(match["digest"]))
     except ValueError:
         raise ValueError("hash: found a salt or hash cut short, allowed: a whole one") from None
 
 
-def matches(password: bytes, against: Kept) -> bool:
+def matches(password: bytes, against: KeptHash) -> bool:
     """Whether it is the password; takes the same time in either case."""
     digest = _digest(password, against.cost, against.salt, len(against.digest))
     return hmac.compare_digest(digest, against.digest)
 
 
-def _digest(password: bytes, cost: Cost, salt: bytes, size: int) -> bytes:
+def _digest(password: bytes, cost: HashCost, salt: bytes, size: int) -> bytes:
     return hashlib.scrypt(
         password, salt=salt, n=2**cost.ln, r=cost.r, p=cost.p, maxmem=cost.memory, dklen=size
     )

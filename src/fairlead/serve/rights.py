@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from fairlead.balance.objects import MAX_NAME, repr_of
-from fairlead.config.serving import DEEDS, Deed, Refusal, Right, Serving
+from fairlead.config.serving import DEEDS, Deed, Refusal, Right, ServingFile
 from fairlead.config.wildcards import wildcard
 from fairlead.serve.node.calls import TEMPORARY
 from fairlead.serve.wire.events import Condition, Link
@@ -49,7 +49,7 @@ class Rights:
         self._kept.clear()
 
     @classmethod
-    def of(cls, serving: Serving) -> Rights:
+    def of(cls, serving: ServingFile) -> Rights:
         """Those of a file."""
         return cls(serving.rights, serving.hosts, serving.refused)
 

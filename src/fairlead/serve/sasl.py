@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.serve import codec
-from fairlead.serve.codec import Described, Symbol, UByte, ULong
+from fairlead.serve.codec import DescribedValue, Symbol, UByte, ULong
 from fairlead.serve.wire.events import Condition
 
 PLAIN: Final = "PLAIN"
@@ -246,7 +246,7 @@ class Sasl:
         return self._certified
 
     def _say(self, code: int, field: object) -> None:
-        body = codec.encode(Described(ULong(code), [field]))
+        body = codec.encode(DescribedValue(ULong(code), [field]))
         self._says += (len(body) + 8).to_bytes(4) + b"\x02\x01\x00\x00" + body
 
 
@@ -257,7 +257,7 @@ def _not_a_header(start: bytes) -> str:
 
 
 def _fields(found: object, code: int) -> list[Any]:
-    if not isinstance(found, Described) or not isinstance(found.value, list):
+    if not isinstance(found, DescribedValue) or not isinstance(found.value, list):
         raise _Wrong(DECODE, "found no list of fields, allowed: a frame of SASL")
     kind = found.descriptor
     kind = _NAMES.get(kind, kind) if isinstance(kind, str) else kind

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from fairlead.serve.access import Access
-from fairlead.serve.node.links import Peer
+from fairlead.serve.node.links import ClientConnection
 from fairlead.serve.node.node import Node
 from fairlead.serve.sasl import Entered, Login, Refused, Sasl, Step
 from fairlead.serve.wire.connection import Connection
@@ -38,7 +38,7 @@ class Acceptor(Protocol):
     def joined(self, session: Session) -> None:
         """It has connected."""
 
-    def entered(self, session: Session, user: str) -> tuple[Connection, Peer]:
+    def entered(self, session: Session, user: str) -> tuple[Connection, ClientConnection]:
         """Its peer has said who it is, and begins with AMQP."""
 
     def left(self, session: Session) -> None:
@@ -67,7 +67,7 @@ class Session(asyncio.Protocol):
         """The peer's address; "": it had hung up by the time that it was looked at."""
         self._sasl: Sasl | None = None
         self.wire: Connection | None = None
-        self.peer: Peer | None = None
+        self.peer: ClientConnection | None = None
         self._user: str | None = None
         self._early = b""
         self._why: Condition | None = None

@@ -18,7 +18,7 @@ from fairlead.balance.policies.smartsockets import SMARTSOCKETS
 from fairlead.balance.policies.smartsockets_objects import FAILURE
 from fairlead.errors import ChangeError, MessageError, NoDestinationError, StaleWorkError
 from fairlead.serve.node.calls import GoneError, Send
-from fairlead.serve.node.subjects import FAILED, GONE, WARM, Wanted
+from fairlead.serve.node.subjects import FAILED, GONE, WARM, SubjectRequest
 from fairlead.store.arguments import OWN
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.subscription import Subscription
@@ -65,7 +65,7 @@ def find(store: Store, host: str, name: str) -> str | None:
     return None
 
 
-class _Told(Struct):
+class _SubscriptionNote(Struct):
     """What a message of the queue SUBSCRIPTIONS says: a server has a client with a subscription."""
 
     cluster: str
@@ -83,7 +83,7 @@ class _Told(Struct):
 class _Own(Struct):
     """A subscription of a client that is here."""
 
-    wanted: Wanted
+    wanted: SubjectRequest
     work: StoreWork | None
     """None: another server keeps it, which has a client of that name, too."""
 
@@ -122,7 +122,7 @@ class Subscriptions:
         self._leaving: dict[Subscription, _Leaving] = {}
         """Of clients that have left: something waits for them that is to go to others."""
 
-    def subscribe(self, wanted: Wanted) -> Subscription:
+    def subscribe(self, wanted: SubjectRequest) -> Subscription:
         """Let a client subscribe. Raises ChangeError, MessageError."""
         cluster = project(self._store, wanted.host)
         self._sign_on()
@@ -157,7 +157,7 @@ class Subscriptions:
     def _take(self, group: str) -> StoreWork | None:
         return self._store.take(SUBSCRIPTIONS, WAIT, group=group, lease=self._lease)
 
-    def _subscribe(self, tx: Transaction, cluster: str, wanted: Wanted) -> Subscription:
+    def _subscribe(self, tx: Transaction, cluster: str, wanted: SubjectRequest) -> Subscription:
         return tx.subscribe(
             *(cluster, wanted.subject, wanted.name),
             load_balanced=wanted.load_balanced,
@@ -324,9 +324,9 @@ def _accept(tx: Transaction, work: StoreWork, told: Iterable[Received]) -> None:
     tx.settle(work.queue, [end])
 
 
-def _told_in(message: Received) -> _Told:
+def _told_in(message: Received) -> _SubscriptionNote:
     """Raises ValidationError."""
-    return msgspec.convert(message.body, _Told)
+    return msgspec.convert(message.body, _SubscriptionNote)
 
 
 def publish(store: Store, tx: Transaction, send: Send) -> StoreDecision | None:

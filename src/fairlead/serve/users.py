@@ -21,7 +21,7 @@ from fairlead.balance.objects import FileTable, Name
 from fairlead.balance.refusal import read
 from fairlead.config.toml import file_and_line, parsed
 from fairlead.errors import ConfigError, OutputError, UserError
-from fairlead.serve.passwords import LONGEST, SHORTEST, Cost, Kept, hashed, kept, matches
+from fairlead.serve.passwords import LONGEST, SHORTEST, HashCost, KeptHash, hashed, kept, matches
 from fairlead.serve.sasl import NOBODY
 
 LONGEST_NAME: Final = 100
@@ -43,7 +43,7 @@ class User(FileTable, frozen=True, kw_only=True):
         return f"User({self.name!r})"
 
 
-class Listed(FileTable, frozen=True, kw_only=True):
+class UsersFile(FileTable, frozen=True, kw_only=True):
     """All of a file."""
 
     users: list[User] = msgspec.field(name="user", default_factory=list)
@@ -76,11 +76,11 @@ def check_password(password: bytes) -> None:
 class Users:
     """Users and their hashes, as a file has them at one time."""
 
-    def __init__(self, every: Mapping[str, Kept]) -> None:
+    def __init__(self, every: Mapping[str, KeptHash]) -> None:
         """By their names."""
         self.every: Final = dict(every)
-        dearest = max((secret.cost for secret in self.every.values()), default=Cost())
-        self._nobody = Kept(dearest, b"nobody's salt...", bytes(32))
+        dearest = max((secret.cost for secret in self.every.values()), default=HashCost())
+        self._nobody = KeptHash(dearest, b"nobody's salt...", bytes(32))
 
     def check(self, name: str, password: bytes) -> bool:
         """Whether this is that user's password; an unknown name takes the time of a known one."""
@@ -102,7 +102,7 @@ class UserFile:
         self._lock = threading.Lock()
         self._seen, self._users = _stamp(path), load(path)
         self._key = secrets.token_bytes(32)
-        self._right: dict[str, tuple[Kept, bytes]] = {}
+        self._right: dict[str, tuple[KeptHash, bytes]] = {}
         """Who was let in last by which hash, and by what; so each password is hashed once."""
 
     def check(self, name: str, password: bytes) -> bool:
@@ -161,7 +161,7 @@ def load(path: Path) -> Users:
     _check_mode(path)
     text, plain = parsed(path)
     try:
-        listed = read(plain, Listed)
+        listed = read(plain, UsersFile)
     except ConfigError as error:
         raise ConfigError(f"{file_and_line(path, text, error.place)}: {error}") from None
     return Users({user.name: kept(user.hash) for user in listed.users})
@@ -187,7 +187,7 @@ def _stamp(path: Path) -> tuple[int, ...]:
 # -------- changes
 
 
-def add(path: Path, name: str, password: bytes, cost: Cost | None = None) -> bool:
+def add(path: Path, name: str, password: bytes, cost: HashCost | None = None) -> bool:
     """Add a user, or give one another password; whether it is a new one. Raises UserError."""
     try:
         check_name(name)
@@ -209,7 +209,7 @@ def remove(path: Path, name: str) -> None:
 
 
 @contextmanager
-def _changing(path: Path) -> Iterator[dict[str, Kept]]:
+def _changing(path: Path) -> Iterator[dict[str, KeptHash]]:
     """The users, to be changed; written at the end of the block, whole or not at all."""
     path = path.resolve()
     try:
@@ -229,7 +229,7 @@ def _changing(path: Path) -> Iterator[dict[str, Kept]]:
         os.close(folder)
 
 
-def _write(path: Path, every: Mapping[str, Kept]) -> None:
+def _write(path: Path, every: Mapping[str, KeptHash]) -> None:
     tables = [
         f"\n[[user]]\nname = {json.dumps(name, ensure_ascii=False)}\nhash = '{secret}'\n"
         for name, secret in every.items()

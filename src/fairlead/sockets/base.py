@@ -19,13 +19,13 @@ from fairlead.errors import SocketError, SocketTimeoutError
 from fairlead.sockets import files, options
 from fairlead.sockets.addresses import TLS, Address
 from fairlead.sockets.arguments import check_known, signature_of
-from fairlead.sockets.connections import Connections
+from fairlead.sockets.connections import PeerConnections
 from fairlead.sockets.endpoints import Dialer, Listener
 from fairlead.sockets.events import EventHandler
 from fairlead.sockets.forked import Forked
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.loop import Loop
-from fairlead.sockets.peers import NAME, PEER, Attributes, Peer
+from fairlead.sockets.peers import NAME, PEER, Attributes, SocketPeer
 from fairlead.sockets.waiter import Waiter
 from fairlead.sockets.wire import MAX_SIZE
 
@@ -48,7 +48,7 @@ def now() -> int:
     return time.time_ns() // (1_000_000_000 // MICROS)
 
 
-class Socket(Connections):
+class Socket(PeerConnections):
     """A socket of one protocol. Thread-safe; to be closed, or used in a `with` block."""
 
     def __init_subclass__(cls, **more: object) -> None:
@@ -140,7 +140,7 @@ class Socket(Connections):
             self._endpoints[name] = dialer
             self._tables[name] = attributes
             if known is None:
-                self._peers[name] = Peer(name, dialer)
+                self._peers[name] = SocketPeer(name, dialer)
             else:
                 known.source = dialer
         return name
@@ -227,7 +227,7 @@ class Socket(Connections):
         table = {**self._tables[name], "address": listener.address.url}
         self._add([{**table, NAME: peer_name} for peer_name in new])
         for peer_name in reversed(new):
-            peer = self._peers[peer_name] = Peer(peer_name, listener)
+            peer = self._peers[peer_name] = SocketPeer(peer_name, listener)
             free.append(peer)
 
     @abstractmethod

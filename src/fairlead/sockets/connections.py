@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Final
 
 from fairlead.sockets import files, hosts
 from fairlead.sockets.closing import Closing
-from fairlead.sockets.endpoints import Dialer, Endpoint, Listener
+from fairlead.sockets.endpoints import Dialer, Listener, SocketEndpoint
 from fairlead.sockets.events import JOINED, LEFT, EventHandler, SocketEvent, announce
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.loop import Loop
-from fairlead.sockets.peers import BUSY, DOWN, IGNORED, NOBODY, UP, EndpointState, Peer
+from fairlead.sockets.peers import BUSY, DOWN, IGNORED, NOBODY, UP, EndpointState, SocketPeer
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.unfinished import Unfinished
 from fairlead.sockets.waiter import Waiter
@@ -23,7 +23,7 @@ SHOWN: Final = 10
 """Endpoints that an error names."""
 
 
-class Connections(Closing):
+class PeerConnections(Closing):
     """What a socket knows of its peers; a `Socket` says to whom it connects."""
 
     protocol: ClassVar[Protocol]
@@ -42,9 +42,9 @@ class Connections(Closing):
         self._on_event = on_event
         self.quiet = False
         """Whether it has no events: it is no socket of a user's."""
-        self._endpoints: dict[str, Endpoint] = {}
-        self._peers: dict[str, Peer] = {}
-        self._free: dict[str, list[Peer]] = {}
+        self._endpoints: dict[str, SocketEndpoint] = {}
+        self._peers: dict[str, SocketPeer] = {}
+        self._free: dict[str, list[SocketPeer]] = {}
         """Of an endpoint to which peers connect: those that are not there, the first at the end."""
         self._pipes: set[Pipe] = set()
         self._looks = False
@@ -62,7 +62,7 @@ class Connections(Closing):
 
     # -------- connections, in the loop's thread
 
-    def _connected(self, source: Endpoint, end: socket.socket) -> None:
+    def _connected(self, source: SocketEndpoint, end: socket.socket) -> None:
         with self.lock:
             if self._closed or source.name not in self._endpoints:
                 end.close()
@@ -116,7 +116,7 @@ class Connections(Closing):
                 self._free[pipe.source.name].append(peer)
         self._flush()
 
-    def tell(self, kind: str, peer: Peer, why: str = "", number: int = 0) -> None:
+    def tell(self, kind: str, peer: SocketPeer, why: str = "", number: int = 0) -> None:
         """Log an event and tell whoever wants to know, soon and with no lock held."""
         if self.quiet:
             return
@@ -138,7 +138,7 @@ class Connections(Closing):
         self._flush()
 
     @abstractmethod
-    def _joined(self, peer: Peer) -> None:
+    def _joined(self, peer: SocketPeer) -> None:
         """A peer is connected."""
 
     def _moved(self, pipe: Pipe) -> int:
@@ -146,7 +146,7 @@ class Connections(Closing):
         return 0
 
     @abstractmethod
-    def _left(self, peer: Peer, pipe: Pipe) -> None:
+    def _left(self, peer: SocketPeer, pipe: Pipe) -> None:
         """A peer is connected no more."""
 
     def _flush(self) -> None:
@@ -164,7 +164,7 @@ class Connections(Closing):
 
     def _standing(self) -> list[EndpointState]:
         states = []
-        peers: dict[str, list[Peer]] = {}
+        peers: dict[str, list[SocketPeer]] = {}
         for peer in self._peers.values():
             if peer.pipe is not None:
                 peers.setdefault(peer.source.name, []).append(peer)
@@ -178,7 +178,7 @@ class Connections(Closing):
                 states.append(EndpointState(endpoint.name, url, state, 0, endpoint.trouble))
         return states
 
-    def _one(self, peer: Peer) -> EndpointState:
+    def _one(self, peer: SocketPeer) -> EndpointState:
         waiting = peer.pipe.waiting if peer.pipe else 0
         state = BUSY if peer.busy or waiting >= self._buffer else UP
         return EndpointState(peer.name, peer.source.address.url, state, waiting, "")

@@ -33,11 +33,11 @@ RESOLVERS: Final = 8
 AGAIN: Final = 0.1
 """Seconds until connections are accepted again, after there were no files left."""
 
-Connected = Callable[["Endpoint", socket.socket], object]
+Connected = Callable[["SocketEndpoint", socket.socket], object]
 """Called in the loop's thread, with no lock held."""
 
 
-class Endpoint(ABC):
+class SocketEndpoint(ABC):
     """Where peers are, or where they come to."""
 
     kind: str
@@ -83,7 +83,7 @@ class Endpoint(ABC):
         """Close what waits for connections."""
 
 
-class Dialer(Endpoint):
+class Dialer(SocketEndpoint):
     """Connects, and does so again when the connection is over."""
 
     kind = CONNECT
@@ -212,7 +212,7 @@ class Dialer(Endpoint):
         self._drop()
 
 
-class Listener(Endpoint):
+class Listener(SocketEndpoint):
     """Accepts connections."""
 
     kind = BIND

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fairlead.balance.cluster import Cluster
 from fairlead.errors import OutputError
-from fairlead.sockets.journal import Recorded
+from fairlead.sockets.journal import JournalStretch
 
 MESSAGES, CHANGES, CLUSTER = "messages.jsonl", "changes.jsonl", "cluster.toml"
 DESTINATION: Final = "destination"
@@ -54,7 +54,7 @@ class JournalFolder:
         """Rows that are kept until they can be written."""
         return sum(map(len, self._kept.values()))
 
-    def write(self, cluster: Cluster | None, journal: Recorded) -> None:
+    def write(self, cluster: Cluster | None, journal: JournalStretch) -> None:
         """Add what has happened; `cluster`: as it is now.
 
         Raises OutputError where that cannot be written; then it is kept.

@@ -12,7 +12,7 @@ from fairlead.errors import UserError
 from fairlead.sockets.arguments import RequesterOptions, SocketOptions
 from fairlead.sockets.base import SHARE
 from fairlead.sockets.neighbours import LONGEST, UNLIMITED, Neighbour, Word, heard, sum_of
-from fairlead.sockets.peers import EndpointState, Peer
+from fairlead.sockets.peers import EndpointState, SocketPeer
 from fairlead.sockets.pending import Pending
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.rep import Rep, Request
@@ -174,14 +174,14 @@ class Front(Rep):
     def _reads(self, pipe: Pipe) -> bool:
         return super()._reads(pipe) and pipe not in self._ahead
 
-    def _one(self, peer: Peer) -> EndpointState:
+    def _one(self, peer: SocketPeer) -> EndpointState:
         endpoint_state = super()._one(peer)
         pipe = peer.pipe
         if pipe is None or pipe not in self._asked:
             return endpoint_state
         return endpoint_state._replace(held=len(self._of[pipe].items) + len(self._asked[pipe]))
 
-    def _joined(self, peer: Peer) -> None:
+    def _joined(self, peer: SocketPeer) -> None:
         super()._joined(peer)
         pipe = peer.pipe
         if pipe is not None:
@@ -190,7 +190,7 @@ class Front(Rep):
             self._pipe_of_number[self._latest] = pipe
             self._asked[pipe] = {}
 
-    def _left(self, peer: Peer, pipe: Pipe) -> None:
+    def _left(self, peer: SocketPeer, pipe: Pipe) -> None:
         self._sources.drop(self._of[pipe])
         self._ahead.discard(pipe)
         super()._left(peer, pipe)
@@ -282,7 +282,7 @@ class Back(Requester):
                 return name if self.room(came_from)[0] else ""
         return ""
 
-    def _rests(self, peer: Peer) -> bool:
+    def _rests(self, peer: SocketPeer) -> bool:
         return super()._rests(peer) or (peer.pipe is not None and self._is_full(peer.pipe))
 
     def _is_full(self, pipe: Pipe) -> bool:
@@ -323,17 +323,17 @@ class Back(Requester):
         self._sent[pipe] += 1
         super()._was_sent(pipe)
 
-    def _joined(self, peer: Peer) -> None:
+    def _joined(self, peer: SocketPeer) -> None:
         super()._joined(peer)
         if peer.pipe is not None and peer.pipe.open and self._max_size >= LONGEST:
             peer.pipe.send(Word(self.device).frame())
 
-    def _left(self, peer: Peer, pipe: Pipe) -> None:
+    def _left(self, peer: SocketPeer, pipe: Pipe) -> None:
         self._neighbours.pop(pipe, None)
         self._sent.pop(pipe, None)
         super()._left(peer, pipe)
 
-    def _weigh(self, peer: Peer, why: str) -> None:
+    def _weigh(self, peer: SocketPeer, why: str) -> None:
         super()._weigh(peer, why)
         self._reconsider_devices()
 

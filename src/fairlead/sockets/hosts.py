@@ -29,7 +29,7 @@ def keep_alive(end: socket.socket) -> None:
             end.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-class Unanswered:
+class UnansweredBytes:
     """How long a host has acknowledged nothing of what is on its way there.
 
     `TCP_USER_TIMEOUT` would not do: it also ends the connection with a reader that is only slow,

@@ -14,7 +14,7 @@ from fairlead.balance.times import seconds
 ATTEMPT, SERVICE_TIME = "attempt", "service_time"
 
 
-class Recorded(NamedTuple):
+class JournalStretch(NamedTuple):
     """A stretch of a journal: rows of plain data, in the order of time."""
 
     messages: list[dict[str, Any]]
@@ -74,7 +74,7 @@ class Journal:
         for entry in [entry for entry in self._open.values() if entry.decision.destination == name]:
             self.completed(entry.decision, time)
 
-    def take(self, time: int | None = None) -> Recorded:
+    def take(self, time: int | None = None) -> JournalStretch:
         """What has happened since the last time; messages when they are completed.
 
         `time`: the end; whatever is not completed ends later.
@@ -85,7 +85,7 @@ class Journal:
         done, self._done = self._done, []
         changes, self._changes = self._changes, []
         done.sort(key=lambda each: each[0].position)
-        return Recorded([_row(entry, until) for entry, until in done], changes)
+        return JournalStretch([_row(entry, until) for entry, until in done], changes)
 
 
 def _row(found: _Open, until: int) -> dict[str, Any]:

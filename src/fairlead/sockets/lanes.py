@@ -19,7 +19,7 @@ SPARE: Final = 16
 """Entries that a heap may have beside two for each lane."""
 
 
-class Waits(Interface):
+class QueuedItem(Interface):
     """What can wait."""
 
     lane: Lane
@@ -27,10 +27,10 @@ class Waits(Interface):
     message: Message
 
 
-T = TypeVar("T", bound=Waits)
+T = TypeVar("T", bound=QueuedItem)
 
 
-class _Line(Generic[T]):
+class _LaneLine(Generic[T]):
     """What waits in one lane, each with its place among all."""
 
     __slots__ = ("again", "hurdle", "new")
@@ -53,7 +53,7 @@ class _Line(Generic[T]):
         return next((queue for queue in (self.again, self.new) if item in queue), None)
 
 
-class Lanes(Generic[T]):
+class SendLanes(Generic[T]):
     """Messages keep their order inside a lane; one lane does not hold up another.
 
     Lanes that wait for the same stand behind one hurdle: as long as the first of them is not taken,
@@ -66,7 +66,7 @@ class Lanes(Generic[T]):
         """How many wait."""
         self._ring = ring
         self._number = 0
-        self._lines: dict[Lane, _Line[T]] = {}
+        self._lines: dict[Lane, _LaneLine[T]] = {}
         self._hurdles: dict[Hurdle, list[tuple[int, Lane]]] = {}
         """Heaps of places. One counts where its lane stands here, and has this place first."""
         self._tried = False
@@ -85,7 +85,7 @@ class Lanes(Generic[T]):
         """
         line = self._lines.get(item.lane)
         if line is None:
-            line = self._lines[item.lane] = _Line(self._ring.hurdle(item.message))
+            line = self._lines[item.lane] = _LaneLine(self._ring.hurdle(item.message))
         self.count += 1
         self._number += 1
         before = line.place
@@ -173,7 +173,7 @@ class Lanes(Generic[T]):
                 heappush(tops, (following.place, hurdle))
         return moment or self._ring.moment
 
-    def _top(self, hurdle: Hurdle) -> _Line[T] | None:
+    def _top(self, hurdle: Hurdle) -> _LaneLine[T] | None:
         """The line that is the first at a hurdle; None if there is no more."""
         heap = self._hurdles.get(hurdle, [])
         while heap:
@@ -184,7 +184,7 @@ class Lanes(Generic[T]):
         self._hurdles.pop(hurdle, None)
         return None
 
-    def _stand(self, lane: Lane, line: _Line[T], hurdle: Hurdle) -> None:
+    def _stand(self, lane: Lane, line: _LaneLine[T], hurdle: Hurdle) -> None:
         line.hurdle = hurdle
         heap = self._hurdles.setdefault(hurdle, [])
         heappush(heap, (line.place, lane))
@@ -192,7 +192,7 @@ class Lanes(Generic[T]):
             heap[:] = {entry for entry in heap if self._standing(hurdle, *entry)}
             heapify(heap)
 
-    def _standing(self, hurdle: Hurdle, place: int, lane: Lane) -> _Line[T] | None:
+    def _standing(self, hurdle: Hurdle, place: int, lane: Lane) -> _LaneLine[T] | None:
         line = self._lines.get(lane)
         stands = line is not None and line.hurdle == hurdle and line.place == place
         return line if stands else None

@@ -26,7 +26,7 @@ def text(rows: list[dict[str, Any]]) -> str:
     return str(exposition)
 
 
-class Metrics(MetricsServer):
+class SocketMetrics(MetricsServer):
     """Answers GET /metrics, as long as it is open."""
 
     def __init__(self, device: Device, address: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypedDict
 
-from fairlead.sockets.endpoints import Endpoint
+from fairlead.sockets.endpoints import SocketEndpoint
 from fairlead.sockets.pipe import Pipe
 
 NAME, PRIORITY = "name", "priority"
@@ -16,11 +16,11 @@ UP, BUSY, DOWN, NOBODY = "up", "busy", "down", "nobody"
 
 
 @dataclass(slots=True, eq=False)
-class Peer:
+class SocketPeer:
     """One peer of a socket: of an endpoint that connects, or one of those that connected here."""
 
     name: str
-    source: Endpoint
+    source: SocketEndpoint
     pipe: Pipe | None = None
     full: bool = False
     """Whether enough for it waits for the transport."""

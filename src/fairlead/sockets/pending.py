@@ -28,7 +28,7 @@ class Pending(ABC):
         self.body = body
         self.message = message
         self.since = time.monotonic()
-        self.attempt: Attempt | None = None
+        self.attempt: SentRequest | None = None
         """The latest; None while it waits."""
         self.again = ""
         """Why it is sent again."""
@@ -51,7 +51,7 @@ class Pending(ABC):
         """There will be none."""
 
 
-class Attempt(NamedTuple):
+class SentRequest(NamedTuple):
     """A request that was sent to a peer, which has not replied."""
 
     key: bytes

@@ -11,7 +11,7 @@ from typing import Protocol as Interface
 
 from fairlead.errors import WireError
 from fairlead.sockets import hosts
-from fairlead.sockets.endpoints import Endpoint
+from fairlead.sockets.endpoints import SocketEndpoint
 from fairlead.sockets.loop import READ, WRITE, Timer
 from fairlead.sockets.unfinished import Unfinished
 from fairlead.sockets.wire import STACK, Bytes, Decoder, Protocol, TooLongError, greeting, header
@@ -61,7 +61,13 @@ class Pipe:
     """A connection. Whoever calls `send`, `read` or `close` holds the lock of its owner."""
 
     def __init__(
-        self, end: socket.socket, own: Protocol, owner: Owner, source: Endpoint, *, max_size: int
+        self,
+        end: socket.socket,
+        own: Protocol,
+        owner: Owner,
+        source: SocketEndpoint,
+        *,
+        max_size: int,
     ) -> None:
         """`end`: connected. To be made in the loop's thread."""
         self.open = False
@@ -80,7 +86,7 @@ class Pipe:
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             hosts.keep_alive(end)
         end.setblocking(False)
-        self._unanswered = None if ipc else hosts.Unanswered()
+        self._unanswered = None if ipc else hosts.UnansweredBytes()
         self._tls = end if isinstance(end, ssl.SSLSocket) else None
         self._reads_first = False
         """Whether TLS has to read before it can write."""

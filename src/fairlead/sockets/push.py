@@ -11,7 +11,7 @@ from fairlead.sockets.base import now
 from fairlead.sockets.events import GAVE_UP
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.options import check_timeout
-from fairlead.sockets.peers import Peer
+from fairlead.sockets.peers import SocketPeer
 from fairlead.sockets.pipe import TOGETHER, Pipe
 from fairlead.sockets.ring import CAPACITY, NOTHING, Lane
 from fairlead.sockets.sender import SENT, Sender
@@ -51,7 +51,7 @@ class _Waiting(Waiter[None]):
         self.body = body
         self.message = message
         self.lane = lane
-        self.before: tuple[Peer, _Sent] | None = None
+        self.before: tuple[SocketPeer, _Sent] | None = None
         """Who went before it left this process. Then nobody waits here: it was sent."""
 
 
@@ -180,7 +180,7 @@ class Push(Sender):
         self._drain()
         super().written(pipe, tokens)
 
-    def _left(self, peer: Peer, pipe: Pipe) -> None:
+    def _left(self, peer: SocketPeer, pipe: Pipe) -> None:
         unsent = [token for token in pipe.unsent if isinstance(token, _Sent)]
         if self._closed and unsent:
             peer.count(LOST, len(unsent))
@@ -194,7 +194,7 @@ class Push(Sender):
                 self._waiting.put(again, again=True)
         self._drain()
 
-    def _rests(self, peer: Peer) -> bool:
+    def _rests(self, peer: SocketPeer) -> bool:
         return peer.heavy or (peer.full and not self._ring.knows_capacity)
 
     def _capacity(self) -> int:

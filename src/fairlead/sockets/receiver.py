@@ -12,9 +12,9 @@ from fairlead.sockets.arguments import SocketOptions
 from fairlead.sockets.base import SHARE, Socket
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.options import check_timeout
-from fairlead.sockets.peers import NAME, PRIORITY, Peer
+from fairlead.sockets.peers import NAME, PRIORITY, SocketPeer
 from fairlead.sockets.pipe import Pipe
-from fairlead.sockets.sources import Source, Sources
+from fairlead.sockets.sources import MessageSource, Sources
 from fairlead.sockets.waiter import Waiter
 from fairlead.sockets.wire import Bytes
 
@@ -25,20 +25,20 @@ RECEIVED = "received"
 NOTHING_CAME = "recv: nothing came"
 
 
-class Receiver(Socket, Generic[T]):
+class ReceivingSocket(Socket, Generic[T]):
     """Receives items, each of which comes from one pipe."""
 
     def __init__(self, **more: Unpack[SocketOptions]) -> None:
         """As a `Socket`."""
         self._sources: Sources[T] = Sources(self._size)
-        self._of: dict[Pipe, Source[T]] = {}
-        self._pipe_of: dict[Source[T], Pipe] = {}
+        self._of: dict[Pipe, MessageSource[T]] = {}
+        self._pipe_of: dict[MessageSource[T], Pipe] = {}
         self._priorities: dict[str, int] = {}
         self._stopped: set[Pipe] = set()
         """Pipes that are not read because enough of theirs, or of all, is here."""
         self._tight = False
         """Whether that is so of all."""
-        self._waiting: deque[Waiter[tuple[Source[T], T]]] = deque()
+        self._waiting: deque[Waiter[tuple[MessageSource[T], T]]] = deque()
         super().__init__(**more)
 
     def recv(self, *, timeout: float | None = None) -> T:
@@ -60,8 +60,10 @@ class Receiver(Socket, Generic[T]):
             return (await self._await(result, timeout, NOTHING_CAME))[1]
         return result[1]
 
-    def _begin(self, *, coroutine: bool) -> tuple[Source[T], T] | Waiter[tuple[Source[T], T]]:
-        result: tuple[Source[T], T] | Waiter[tuple[Source[T], T]] | None = None
+    def _begin(
+        self, *, coroutine: bool
+    ) -> tuple[MessageSource[T], T] | Waiter[tuple[MessageSource[T], T]]:
+        result: tuple[MessageSource[T], T] | Waiter[tuple[MessageSource[T], T]] | None = None
         try:
             with Calm(), self.lock:
                 result = self._take()
@@ -80,7 +82,7 @@ class Receiver(Socket, Generic[T]):
                     self._give()
             raise
 
-    def _take(self) -> tuple[Source[T], T] | None:
+    def _take(self) -> tuple[MessageSource[T], T] | None:
         pair = self._sources.take()
         if pair is not None and self._stopped:
             if self._tight and self._sources.held <= self._memory // 2:
@@ -91,7 +93,7 @@ class Receiver(Socket, Generic[T]):
                 self._read_again(pipe)
         return pair
 
-    def _put_back(self, source: Source[T], item: T) -> None:
+    def _put_back(self, source: MessageSource[T], item: T) -> None:
         """Nobody has received it after all."""
         self._sources.put_back(source, item)
 
@@ -134,13 +136,13 @@ class Receiver(Socket, Generic[T]):
         """Whether more is to come from a pipe."""
         return pipe not in self._stopped
 
-    def _joined(self, peer: Peer) -> None:
+    def _joined(self, peer: SocketPeer) -> None:
         pipe = peer.pipe
         if pipe is not None:
-            source = self._of[pipe] = Source(self._priorities[peer.name])
+            source = self._of[pipe] = MessageSource(self._priorities[peer.name])
             self._pipe_of[source] = pipe
 
-    def _left(self, peer: Peer, pipe: Pipe) -> None:
+    def _left(self, peer: SocketPeer, pipe: Pipe) -> None:
         """What it has sent can still be received."""
         self._pipe_of.pop(self._of.pop(pipe), None)
         self._stopped.discard(pipe)

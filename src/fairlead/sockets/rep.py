@@ -12,10 +12,10 @@ from fairlead.sockets.events import GAVE_UP
 from fairlead.sockets.guard import Calm
 from fairlead.sockets.neighbours import MARK
 from fairlead.sockets.options import check_handler, check_ttl, checked_reply
-from fairlead.sockets.peers import IGNORED, Peer
+from fairlead.sockets.peers import IGNORED, SocketPeer
 from fairlead.sockets.pipe import Pipe
-from fairlead.sockets.receiver import RECEIVED, Receiver
-from fairlead.sockets.sources import Source
+from fairlead.sockets.receiver import RECEIVED, ReceivingSocket
+from fairlead.sockets.sources import MessageSource
 from fairlead.sockets.wire import MAX_TTL, Bytes, Protocol, split
 
 REPLIED, LOST, TOO_FAR, RESENT = "replied", "lost", "too_far", "resent"
@@ -56,7 +56,7 @@ class Request:
             self._rep.answer(self.pipe, self.stack, body)
 
 
-class Rep(Receiver[Request]):
+class Rep(ReceivingSocket[Request]):
     """Receives requests, in turn from the requesters of the best priority that have one."""
 
     protocol = Protocol.REP
@@ -125,23 +125,23 @@ class Rep(Receiver[Request]):
     def _reads(self, pipe: Pipe) -> bool:
         return super()._reads(pipe) and pipe not in self._clogged
 
-    def _joined(self, peer: Peer) -> None:
+    def _joined(self, peer: SocketPeer) -> None:
         super()._joined(peer)
         if peer.pipe is not None:
             self._untaken[peer.pipe] = set()
 
-    def _left(self, peer: Peer, pipe: Pipe) -> None:
+    def _left(self, peer: SocketPeer, pipe: Pipe) -> None:
         self._clogged.discard(pipe)
         super()._left(peer, pipe)
         del self._untaken[pipe]
 
-    def _take(self) -> tuple[Source[Request], Request] | None:
+    def _take(self) -> tuple[MessageSource[Request], Request] | None:
         pair = super()._take()
         if pair is not None and (untaken := self._untaken.get(pair[1].pipe)):
             untaken.discard(pair[1].stack)
         return pair
 
-    def _put_back(self, source: Source[Request], request: Request) -> None:
+    def _put_back(self, source: MessageSource[Request], request: Request) -> None:
         super()._put_back(source, request)
         if (untaken := self._untaken.get(request.pipe)) is not None:
             untaken.add(request.stack)

@@ -13,8 +13,8 @@ from fairlead.sockets.arguments import SenderOptions
 from fairlead.sockets.base import now
 from fairlead.sockets.events import GAVE_UP
 from fairlead.sockets.neighbours import MARK
-from fairlead.sockets.peers import BUSY, DOWN, IGNORED, UP, EndpointState, Peer
-from fairlead.sockets.pending import Attempt, Pending
+from fairlead.sockets.peers import BUSY, DOWN, IGNORED, UP, EndpointState, SocketPeer
+from fairlead.sockets.pending import Pending, SentRequest
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.ring import CAPACITY
 from fairlead.sockets.sender import SENT
@@ -110,7 +110,7 @@ class Requester(SuspectingSender):
             if earlier is not None:  # whoever asked sent it again, and it went there again
                 self._ring.completed(now(), earlier.decision)
             sent = earlier.sent if earlier is not None else time.monotonic()
-            attempt = Attempt(found.key, pipe, decision, sent)
+            attempt = SentRequest(found.key, pipe, decision, sent)
             # where there was one, in its place: the oldest stays the first
             found.attempt = self._attempts[pipe][found.key] = attempt
             found.pipes = {*(other_pipe for other_pipe in found.pipes if other_pipe.open), pipe}
@@ -148,7 +148,7 @@ class Requester(SuspectingSender):
             waiting.fail(error)
             return True
 
-    def _send_again(self, attempt: Attempt, why: str) -> None:
+    def _send_again(self, attempt: SentRequest, why: str) -> None:
         """Let a request wait for another peer, if this was its latest attempt."""
         pending = self._pending.get(attempt.key)
         if pending is not None and pending.attempt is attempt:
@@ -156,7 +156,7 @@ class Requester(SuspectingSender):
             pending.attempt = None
             self._waiting.put(pending, again=True)
 
-    def _lose(self, attempt: Attempt) -> None:
+    def _lose(self, attempt: SentRequest) -> None:
         """A request was lost with its peer: send it again, or not if that was too often."""
         pending = self._pending.get(attempt.key)
         if pending is None or pending.attempt is not attempt:
@@ -176,7 +176,7 @@ class Requester(SuspectingSender):
             f"last was {peer.name}: {attempt.pipe.trouble}",
         )
 
-    def _fail(self, found: Pending, peer: Peer, why: str) -> None:
+    def _fail(self, found: Pending, peer: SocketPeer, why: str) -> None:
         """There will be no reply."""
         self.forget(found.key)
         self.tell(GAVE_UP, peer, why, 1)
@@ -215,7 +215,7 @@ class Requester(SuspectingSender):
             if oldest:
                 self._set_timer(min(oldest))
 
-    def _give_up(self, attempt: Attempt) -> None:
+    def _give_up(self, attempt: SentRequest) -> None:
         """It has had no reply for too long: its peer is silent, or has lost it."""
         pipe = attempt.pipe
         if self._watches[pipe].heard < attempt.sent:
@@ -313,13 +313,13 @@ class Requester(SuspectingSender):
     def _unknown(self, key: bytes, body: Bytes) -> None:
         """This is a reply for which nobody waits."""
 
-    def _joined(self, peer: Peer) -> None:
+    def _joined(self, peer: SocketPeer) -> None:
         if peer.pipe is not None:
             self._attempts[peer.pipe] = {}
             self._watches[peer.pipe] = Watch()
         super()._joined(peer)
 
-    def _left(self, peer: Peer, pipe: Pipe) -> None:
+    def _left(self, peer: SocketPeer, pipe: Pipe) -> None:
         super()._left(peer, pipe)
         for attempt in self._attempts.pop(pipe).values():
             self._lose(attempt)
@@ -334,7 +334,7 @@ class Requester(SuspectingSender):
 
     # -------- the rest
 
-    def _one(self, peer: Peer) -> EndpointState:
+    def _one(self, peer: SocketPeer) -> EndpointState:
         endpoint_state = super()._one(peer)
         if peer.pipe is None:
             return endpoint_state

@@ -21,7 +21,7 @@ from fairlead.balance.policies.destinations import DISABLED, DRAINING, KIND, WEI
 from fairlead.balance.runtime import ClusterRuntime
 from fairlead.balance.state import AnyState
 from fairlead.errors import ChangeError, ConfigError
-from fairlead.sockets.journal import Journal, Recorded
+from fairlead.sockets.journal import Journal, JournalStretch
 
 NOTHING: Final[Message] = {}
 NAME: Final = "name"
@@ -310,13 +310,13 @@ class Ring:
         for _, _, resolved in resolve(states, changes):
             self._apply(now, resolved)
 
-    def recorded(self, *, end: bool = False) -> Recorded:
+    def recorded(self, *, end: bool = False) -> JournalStretch:
         """What has happened since this was last asked; needs a journal.
 
         `end`: nothing more will happen, and messages that were not completed are given, too.
         """
         if self._journal is None:
-            return Recorded([], [])
+            return JournalStretch([], [])
         return self._journal.take(self._now + 1 if end else None)
 
     def _set(self, now: int, name: str, *values: tuple[str, object]) -> None:

@@ -32,9 +32,9 @@ from fairlead.sockets.cluster_tables import (
 )
 from fairlead.sockets.events import DRAINED, DRAINING, FAILBACK, FAILOVER, RESUMED
 from fairlead.sockets.guard import Calm
-from fairlead.sockets.journal import Recorded
-from fairlead.sockets.lanes import Lanes
-from fairlead.sockets.peers import DOWN, NAME, EndpointState, Peer
+from fairlead.sockets.journal import JournalStretch
+from fairlead.sockets.lanes import SendLanes
+from fairlead.sockets.peers import DOWN, NAME, EndpointState, SocketPeer
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.ring import CAPACITY, Ring
 
@@ -70,7 +70,7 @@ class Sender(Socket):
         )
         self._tls = tls
         self._draining = False
-        self._new: list[Peer] = []
+        self._new: list[SocketPeer] = []
         """Peers that are connected, and have not been let in yet."""
         self._cost = 0.0
         """Seconds that it took the last time."""
@@ -81,7 +81,7 @@ class Sender(Socket):
             capacity=self._capacity(),
             journal=journal,
         )
-        self._waiting: Lanes[Any] = Lanes(self._ring)
+        self._waiting: SendLanes[Any] = SendLanes(self._ring)
         """Those for which nobody was ready yet."""
         self._levels: Counter[int] = Counter()
         """How many peers of each priority can be chosen, as far as is known."""
@@ -194,13 +194,13 @@ class Sender(Socket):
                     self._weigh(peer, "it is draining" if on else "it has resumed")
             self._drain()
 
-    def _note_draining(self, peer: Peer, *, on: bool) -> None:
+    def _note_draining(self, peer: SocketPeer, *, on: bool) -> None:
         if peer.pipe is not None:
             self.tell(DRAINING if on else RESUMED, peer)
         peer.draining = on
         self._reconsider(peer)
 
-    def _weigh(self, peer: Peer, why: str) -> None:
+    def _weigh(self, peer: SocketPeer, why: str) -> None:
         """Tell of it, if other priorities serve now that something is different with this peer."""
         level = self._ring.level(peer.name) if self._can_get(peer) else None
         if level == peer.level:
@@ -223,11 +223,11 @@ class Sender(Socket):
         kind = FAILOVER if self._failed_over else FAILBACK
         self.tell(kind, peer, f"from {words[0]} to {words[1]}: {why}")
 
-    def _can_get(self, peer: Peer) -> bool:
+    def _can_get(self, peer: SocketPeer) -> bool:
         """Whether a peer is there, and does not hang."""
         return peer.pipe is not None
 
-    def _has_some(self, peer: Peer) -> bool:
+    def _has_some(self, peer: SocketPeer) -> bool:
         """Whether a peer has something to finish."""
         return peer.pipe is not None and peer.pipe.waiting > 0
 
@@ -250,7 +250,7 @@ class Sender(Socket):
         """Messages that a peer holds which says nothing else, where the policy knows; 0: any."""
         return 0
 
-    def recorded(self) -> Recorded:
+    def recorded(self) -> JournalStretch:
         """What has happened since this was last asked, as tables that can be replayed.
 
         Messages are given when their peers are done with them; when the socket is closed, all are.
@@ -283,7 +283,7 @@ class Sender(Socket):
         super()._forget(name, peers)
         self._ring.forget(*peers)
 
-    def _joined(self, peer: Peer) -> None:
+    def _joined(self, peer: SocketPeer) -> None:
         if self._ring.knows(peer.name):
             self._ring.joined(now(), peer.name)
             self._weigh(peer, "it has joined")
@@ -306,7 +306,7 @@ class Sender(Socket):
             self._drain()
         self._cost = time.monotonic() - begin
 
-    def _left(self, peer: Peer, pipe: Pipe) -> None:
+    def _left(self, peer: SocketPeer, pipe: Pipe) -> None:
         if self._ring.knows(peer.name):
             self._ring.failed(now(), peer.name)
         self._weigh(peer, f"it has left: {pipe.trouble}")
@@ -314,7 +314,7 @@ class Sender(Socket):
             peer.draining = False
             self.tell(DRAINED, peer, "it has left")
 
-    def _one(self, peer: Peer) -> EndpointState:
+    def _one(self, peer: SocketPeer) -> EndpointState:
         endpoint_state = super()._one(peer)
         if not self._ring.knows(peer.name):
             return endpoint_state._replace(state=DOWN, trouble="not let in yet")
@@ -374,7 +374,7 @@ class Sender(Socket):
         pipe = self._peers[decision.destination or ""].pipe
         return None if pipe is None else (pipe, decision)
 
-    def _reconsider(self, peer: Peer) -> None:
+    def _reconsider(self, peer: SocketPeer) -> None:
         """Let the policy know whether a peer takes messages, where it cannot know itself."""
         waiting = peer.pipe.waiting if peer.pipe else 0
         if waiting >= self._buffer:
@@ -395,6 +395,6 @@ class Sender(Socket):
             peer.busy = rests
             (self._ring.busy if rests else self._ring.ready)(now(), peer.name)
 
-    def _rests(self, peer: Peer) -> bool:
+    def _rests(self, peer: SocketPeer) -> bool:
         """Whether nothing more is sent to a peer for now."""
         return peer.full or peer.heavy

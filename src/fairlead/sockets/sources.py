@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Source(Generic[T]):
+class MessageSource(Generic[T]):
     """Where messages come from, and those that nobody has taken yet."""
 
     __slots__ = ("held", "items", "priority")
@@ -36,22 +36,22 @@ class Sources(Generic[T]):
         self.count = 0
         """How many there are."""
         self._size = size
-        self._rings: dict[int, deque[Source[T]]] = {}
+        self._rings: dict[int, deque[MessageSource[T]]] = {}
         """By priority; none is empty."""
 
-    def put(self, source: Source[T], items: list[T]) -> None:
+    def put(self, source: MessageSource[T], items: list[T]) -> None:
         """A source has more; it stands at the tail of its ring if it had nothing."""
         if items and not source.items:
             self._rings.setdefault(source.priority, deque()).append(source)
         source.items.extend(items)
         self._count(source, sum(map(self._size, items)), len(items))
 
-    def _count(self, source: Source[T], more: int, number: int) -> None:
+    def _count(self, source: MessageSource[T], more: int, number: int) -> None:
         self.count += number
         source.held += more
         self.held += more
 
-    def take(self) -> tuple[Source[T], T] | None:
+    def take(self) -> tuple[MessageSource[T], T] | None:
         """The next item, and whose it is; None if nobody has any."""
         if not self._rings:
             return None
@@ -66,7 +66,7 @@ class Sources(Generic[T]):
             del self._rings[best]
         return source, item
 
-    def drop(self, source: Source[T]) -> None:
+    def drop(self, source: MessageSource[T]) -> None:
         """Nobody is to take what a source has."""
         if source.items:
             self._count(source, -source.held, -len(source.items))
@@ -76,7 +76,7 @@ class Sources(Generic[T]):
             if not ring:
                 del self._rings[source.priority]
 
-    def put_back(self, source: Source[T], item: T) -> None:
+    def put_back(self, source: MessageSource[T], item: T) -> None:
         """An item was not taken after all: it is the first of its source."""
         if source.items:
             source.items.appendleft(item)

@@ -12,8 +12,8 @@ from fairlead.sockets import options
 from fairlead.sockets.arguments import SenderOptions
 from fairlead.sockets.base import now
 from fairlead.sockets.events import HANGS, RETURNED
-from fairlead.sockets.peers import Peer
-from fairlead.sockets.pending import Attempt, Pending
+from fairlead.sockets.peers import SocketPeer
+from fairlead.sockets.pending import Pending, SentRequest
 from fairlead.sockets.pipe import Pipe
 from fairlead.sockets.sender import Sender
 from fairlead.sockets.suspects import Suspect, Watch
@@ -46,7 +46,7 @@ class SuspectingSender(Sender):
         self._retry = retry
         self._allowed = attempts
         self._pending: dict[bytes, Pending] = {}
-        self._attempts: dict[Pipe, dict[bytes, Attempt]] = {}
+        self._attempts: dict[Pipe, dict[bytes, SentRequest]] = {}
         """The oldest first."""
         self._watches: dict[Pipe, Watch] = {}
         self._due: set[Pipe] = set()
@@ -54,7 +54,7 @@ class SuspectingSender(Sender):
         super().__init__(cluster, **more)
 
     @abstractmethod
-    def _send_again(self, attempt: Attempt, why: str) -> None:
+    def _send_again(self, attempt: SentRequest, why: str) -> None:
         """Let a request wait for another peer, if this was its latest attempt."""
 
     @abstractmethod
@@ -160,17 +160,17 @@ class SuspectingSender(Sender):
         self.tell(RETURNED, pipe.peer, f"it has spoken after {silent:.3g} s")
         self._weigh(pipe.peer, "it has returned")
 
-    def _can_get(self, peer: Peer) -> bool:
+    def _can_get(self, peer: SocketPeer) -> bool:
         watch = self._watches.get(peer.pipe) if peer.pipe is not None else None
         return watch is not None and watch.suspect is None
 
     def _moved(self, pipe: Pipe) -> int:
         return sum(key in self._pending for key in self._attempts[pipe])
 
-    def _has_some(self, peer: Peer) -> bool:
+    def _has_some(self, peer: SocketPeer) -> bool:
         return bool(peer.pipe is not None and self._attempts.get(peer.pipe))
 
-    def _rests(self, peer: Peer) -> bool:
+    def _rests(self, peer: SocketPeer) -> bool:
         watch = self._watches.get(peer.pipe) if peer.pipe is not None else None
         suspect = watch.suspect if watch is not None else None
         return super()._rests(peer) or (suspect is not None and not suspect.admitted)

@@ -81,7 +81,7 @@ class TooLongError(WireError):
         self.head = head
 
 
-class Rest:
+class MessageRest:
     """A long message of which the beginning has come: the rest is read to where it belongs."""
 
     def __init__(self, size: int, begin: bytes, memories: Memories) -> None:
@@ -144,7 +144,7 @@ class Decoder:
         self._memories = memories or Memories()
         self._kept = bytearray()
         self._needed = GREETING.size
-        self.rest: Rest | None = None
+        self.rest: MessageRest | None = None
         """Of a long message. Its room may be filled instead of feeding pieces: then see `came`."""
         self._error: WireError | None = None
 
@@ -230,7 +230,7 @@ class Decoder:
             if end - start < size:
                 self._needed = before + size
                 if size > LONG:
-                    self.rest = Rest(size, piece[start:], self._memories)
+                    self.rest = MessageRest(size, piece[start:], self._memories)
                     return messages
                 break
             place = start + size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlead.store.clusters.memory import Memory
+from fairlead.store.clusters.memory import ClusterMemory
 from fairlead.store.dialogs.declared import DialogContext
 
 
@@ -12,5 +12,5 @@ from fairlead.store.dialogs.declared import DialogContext
 class Context(DialogContext):
     """With what the store remembers of its clusters and of what is declared."""
 
-    memory: Memory
+    memory: ClusterMemory
     """What the store remembers of its clusters."""

@@ -12,7 +12,7 @@ from fairlead.balance.objects import shown
 from fairlead.balance.times import Time, moment
 from fairlead.errors import MessageError, StoreError
 from fairlead.store.arguments import queue_name
-from fairlead.store.clusters.memory import Memory
+from fairlead.store.clusters.memory import ClusterMemory
 from fairlead.store.context import Context
 from fairlead.store.database import schema
 from fairlead.store.database.clock import time_of
@@ -89,7 +89,7 @@ class Store(
         room = self._reserve.check if self._reserve else lambda: None
         actor = str(describe_self()["name"])
         self._context = Context(
-            clock=self._clock, who=actor, memory=Memory(), declared=Cache(), check_disk=room
+            clock=self._clock, who=actor, memory=ClusterMemory(), declared=Cache(), check_disk=room
         )
         connections = self._connections = connections or Connections(connect, place)
         self._connection, self._writing = connections.one, connections.writing

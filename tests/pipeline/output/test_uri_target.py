@@ -16,8 +16,8 @@ from fairlead.errors import ChangeError, OutputError, UserError
 from fairlead.pipeline.intake.changes_elsewhere import changes_at
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.output.choose_target import delivery_to
-from fairlead.pipeline.output.claim import Claim
-from fairlead.pipeline.output.delivery import Delivery
+from fairlead.pipeline.output.claim import RunClaim
+from fairlead.pipeline.output.delivery import ResultsDelivery
 from fairlead.pipeline.output.run_folder import MANIFEST
 from fairlead.pipeline.paths import CLAIM, SUMMARY
 from fairlead.pipeline.questions.elsewhere import run_at
@@ -31,14 +31,14 @@ sys.stdout.write(msgspec.json.encode(Claim.own()).decode())
 """
 
 
-def opened(spark: SparkSession, place: Place, *, overwrite: bool = False) -> Delivery:
+def opened(spark: SparkSession, place: Place, *, overwrite: bool = False) -> ResultsDelivery:
     """A delivery that has begun."""
     delivery = delivery_to(f"{place.uri}/out", overwrite=overwrite)
     delivery.begin(spark)
     return delivery
 
 
-def make(spark: SparkSession, delivery: Delivery, rows: int = 3) -> None:
+def make(spark: SparkSession, delivery: ResultsDelivery, rows: int = 3) -> None:
     """Write what a run writes; nothing is delivered yet."""
     delivery.write(spark.range(rows).selectExpr("string(id) AS id"), "decisions", "parquet")
     delivery.write_json(MANIFEST, WHOLE)
@@ -104,7 +104,7 @@ def test_nobody_takes_results_that_are_not_whole(spark: SparkSession, place: Pla
         each for each in place.names("out") if each.endswith(".crc")
     }
     assert rows_at(spark, place) == 3
-    assert f"{place.uri}/out" in Delivery.delivered
+    assert f"{place.uri}/out" in ResultsDelivery.delivered
 
 
 def test_what_nobody_finishes_leaves_nothing(spark: SparkSession, place: Place) -> None:
@@ -248,6 +248,6 @@ def test_names_that_spark_would_pass_over(uri: str) -> None:
 
 
 def test_a_claim_knows_whether_its_process_lives() -> None:
-    assert Claim.own().lives() is True
-    assert msgspec.json.decode(claim_of_a_killed_process(), type=Claim).lives() is False
-    assert msgspec.json.decode(claim_of_another_machine(), type=Claim).lives() is None
+    assert RunClaim.own().lives() is True
+    assert msgspec.json.decode(claim_of_a_killed_process(), type=RunClaim).lives() is False
+    assert msgspec.json.decode(claim_of_another_machine(), type=RunClaim).lives() is None

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from fairlead import Change, Cluster, dispatch, route
 from fairlead.compiled import timetable
 from fairlead.compiled.timetable import Timetable
-from fairlead.pipeline.dispatch import Prepared, prepare
+from fairlead.pipeline.dispatch import PreparedTable, prepare
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.routing import by_place as module
@@ -54,7 +54,7 @@ def traffic(n: int = 1_500, *, positions: bool = False) -> pa.Table:
     return table
 
 
-def table_of(ready: Prepared) -> Timetable | None:
+def table_of(ready: PreparedTable) -> Timetable | None:
     found = ready.survey
     return timetable_of(ready.plan, found.counts, found.blocks, ready.states[0])
 

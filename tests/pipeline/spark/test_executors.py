@@ -15,9 +15,9 @@ from tests.pipeline.spark.standalone import CLUSTER, cluster
 
 from fairlead.errors import EnvironmentProblem
 from fairlead.pipeline.spark import executors
-from fairlead.pipeline.spark.executors import Executor, check_executors, refuse
+from fairlead.pipeline.spark.executors import ExecutorPython, check_executors, refuse
 
-GOOD = Executor("worker-1", "/opt/python", "3.11.9", "0.1.0", "")
+GOOD = ExecutorPython("worker-1", "/opt/python", "3.11.9", "0.1.0", "")
 
 
 def test_what_is_missing_is_named_with_the_place() -> None:
@@ -48,7 +48,7 @@ def test_local_executors_are_not_asked(spark: SparkSession) -> None:
 def test_others_are_asked_once_for_each_session(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Executor] = []
+    asked: list[ExecutorPython] = []
     monkeypatch.setattr(executors, "_is_local", lambda _: False)
     monkeypatch.setattr(executors, "refuse", asked.extend)
     session = spark.newSession()

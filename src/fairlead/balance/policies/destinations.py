@@ -12,8 +12,8 @@ from fairlead.balance.change import STATE
 from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Elimination, drop_where
 from fairlead.balance.message import NO_DESTINATION, ON_GROUP, AttributeValues, Message, text
-from fairlead.balance.objects import Object, Ref, Worker
-from fairlead.balance.policy import Policy, Tables
+from fairlead.balance.objects import Object, Ref, WorkerObject
+from fairlead.balance.policy import ClusterTables, Policy
 from fairlead.balance.state import ClusterState
 from fairlead.errors import ConfigError
 
@@ -61,7 +61,7 @@ Affinity = Literal["none", "group"]
 """`group`: a message goes where its group went, as long as that destination is eligible."""
 
 
-class Destination(Worker, frozen=True, kw_only=True):
+class Destination(WorkerObject, frozen=True, kw_only=True):
     """Something that messages can be sent to."""
 
     address: str = ""
@@ -69,7 +69,7 @@ class Destination(Worker, frozen=True, kw_only=True):
     """The queue of a store that holds what is published to it; "" is one of its name."""
 
 
-class ListTables(Tables, frozen=True, kw_only=True):
+class ListTables(ClusterTables, frozen=True, kw_only=True):
     """A cluster file that lists its destinations; policies narrow the table of one."""
 
     destination: list[Any] = []

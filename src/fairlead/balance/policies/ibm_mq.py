@@ -22,7 +22,7 @@ from fairlead.balance.policies.ibm_mq_objects import (
     Channel,
     IbmMqTables,
     LocalQueueManager,
-    Queue,
+    QueueInstance,
     Remote,
     check,
     workload,
@@ -162,7 +162,7 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
         return ways
 
     def _ways(
-        self, queue_manager: str, queue: Queue | None, alias: Alias | None
+        self, queue_manager: str, queue: QueueInstance | None, alias: Alias | None
     ) -> list[Candidate]:
         if queue_manager == self.local_name:
             return [self._own(queue, alias)]
@@ -172,7 +172,7 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
             if channel.queue_manager == queue_manager
         ]
 
-    def _own(self, queue: Queue | None, alias: Alias | None) -> Candidate:
+    def _own(self, queue: QueueInstance | None, alias: Alias | None) -> Candidate:
         local = self.objects[self.local]
         return Candidate(
             self._index[LOCAL],
@@ -188,7 +188,9 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
             or _meet(self._clusters(alias), local.clusters),
         )
 
-    def _remote(self, channel: Channel, queue: Queue | None, alias: Alias | None) -> Candidate:
+    def _remote(
+        self, channel: Channel, queue: QueueInstance | None, alias: Alias | None
+    ) -> Candidate:
         local = self.objects[self.local].clusters
         ours = self._clusters(channel)
         theirs = self._clusters(queue) if queue else None
@@ -224,7 +226,7 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
         manager = self.objects.get(Ref(QUEUE_MANAGER, queue_manager))
         return manager is not None and manager.present
 
-    def _there(self, each: Channel | Queue | Alias) -> bool:
+    def _there(self, each: Channel | QueueInstance | Alias) -> bool:
         return each.present and self._known(each.queue_manager)
 
     def _of(self, queue_manager: str) -> list[str]:
@@ -232,7 +234,7 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
         clusters: list[str] = self.objects[self.local].clusters if names is UNSET else names
         return clusters
 
-    def _clusters(self, each: Channel | Queue | Alias) -> list[str]:
+    def _clusters(self, each: Channel | QueueInstance | Alias) -> list[str]:
         return self._of(each.queue_manager) if each.clusters is UNSET else each.clusters
 
     # steps
@@ -379,7 +381,7 @@ IBM_MQ: Final = Policy(
     choose_when="work is put to cluster queues, and ranks, states and priorities steer it",
     choose_when_not="a plain list of machines with weights is all there is",
     tables=IbmMqTables,
-    kinds={QUEUE_MANAGER: Remote, CHANNEL: Channel, QUEUE: Queue, ALIAS: Alias},
+    kinds={QUEUE_MANAGER: Remote, CHANNEL: Channel, QUEUE: QueueInstance, ALIAS: Alias},
     also_called={"remote": QUEUE_MANAGER},
     reads=("queue", "queue_manager", "via_cluster_channel", "pcf", "already_sent"),
     streams=("queue",),

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from fairlead.balance.objects import FileTable, Name, Names, Object, Worker, hint, listed
-from fairlead.balance.policy import Tables
+from fairlead.balance.objects import FileTable, Name, Names, Object, WorkerObject, hint, listed
+from fairlead.balance.policy import ClusterTables
 from fairlead.errors import ConfigError
 
 LOCAL: Final = "local"
@@ -39,7 +39,7 @@ LADDER: Final[tuple[tuple[str, ...], ...]] = (
 """Classes of channel states, the best first (steps 6 to 9)."""
 
 
-class LocalQueueManager(Worker, frozen=True, kw_only=True):
+class LocalQueueManager(WorkerObject, frozen=True, kw_only=True):
     """The queue manager that messages are put to."""
 
     clusters: Annotated[Names, Meta(min_length=1)]
@@ -48,7 +48,7 @@ class LocalQueueManager(Worker, frozen=True, kw_only=True):
     suspended: bool = False
 
 
-class Remote(Worker, frozen=True, kw_only=True):
+class Remote(WorkerObject, frozen=True, kw_only=True):
     """Another queue manager; its clusters, if not given, are the local one's."""
 
     clusters: Names | UnsetType = UNSET
@@ -68,7 +68,7 @@ class Channel(Object, frozen=True, kw_only=True):
     manual: bool = False
 
 
-class Queue(Object, frozen=True, kw_only=True):
+class QueueInstance(Object, frozen=True, kw_only=True):
     """One instance of a queue."""
 
     queue_manager: Name
@@ -96,14 +96,14 @@ class IbmMqOptions(FileTable, frozen=True, kw_only=True):
     literal_step_11: bool = False
 
 
-class IbmMqTables(Tables, frozen=True, kw_only=True):
+class IbmMqTables(ClusterTables, frozen=True, kw_only=True):
     """A cluster file with `policy = "ibm-mq"`."""
 
     options: IbmMqOptions = IbmMqOptions()
     queue_manager: LocalQueueManager
     remote: list[Remote] = []
     channel: list[Channel] = []
-    queue: list[Queue] = []
+    queue: list[QueueInstance] = []
     alias: list[Alias] = []
 
 
@@ -134,7 +134,10 @@ def check(tables: IbmMqTables) -> None:
                 f"allowed: the name of a [[remote]] ({listed(remotes) or 'there is none'})"
                 f"{hint(channel.queue_manager, remotes)}"
             )
-    placed: dict[str, Sequence[Queue | Alias]] = {"queue": tables.queue, "alias": tables.alias}
+    placed: dict[str, Sequence[QueueInstance | Alias]] = {
+        "queue": tables.queue,
+        "alias": tables.alias,
+    }
     for kind, objects in placed.items():
         for k, entry in enumerate(objects):
             known = [tables.queue_manager.name, *remotes]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairlead.balance.elimination import Elimination, drop_where, keep_highest
-from fairlead.balance.policies.ibm_mq_objects import LADDER, Alias, Channel, Queue
+from fairlead.balance.policies.ibm_mq_objects import LADDER, Alias, Channel, QueueInstance
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Candidate:
 
     member: int
     channel: Channel
-    queue: Queue | None
+    queue: QueueInstance | None
     alias: Alias | None
     suspended: bool
     is_local: bool

@@ -34,7 +34,7 @@ NEWCOMERS = {
 }
 
 
-class Machine(Destination, frozen=True, kw_only=True):
+class MachineRow(Destination, frozen=True, kw_only=True):
     """A row of the procedure's table."""
 
     weight: Weight
@@ -55,7 +55,7 @@ class MsmqTables(ListTables, frozen=True, kw_only=True):
     """A cluster file with `policy = "msmq"`."""
 
     options: MsmqOptions = MsmqOptions()
-    destination: list[Machine] = []
+    destination: list[MachineRow] = []
 
 
 class MsmqState(DestinationState[MsmqTables]):
@@ -112,7 +112,7 @@ MSMQ: Final = Policy(
     choose_when="shares must follow the weights at every moment, not only on average",
     choose_when_not="machines fail without being disabled, or are busy for unequal times",
     tables=MsmqTables,
-    kinds={KIND: Machine},
+    kinds={KIND: MachineRow},
     eliminations=(ABSENT, DISABLED, DRAINING, WEIGHT_ZERO),
     state=MsmqState,
     description=MsmqDescription,

@@ -31,7 +31,7 @@ from fairlead.balance.rules import ready_ring
 from fairlead.balance.rules.ready_ring import ReadyRing
 
 
-class Peer(Destination, frozen=True, kw_only=True):
+class PeerEndpoint(Destination, frozen=True, kw_only=True):
     """An endpoint that messages can be sent to."""
 
     priority: Annotated[int, Meta(ge=1, le=16)] = 8
@@ -50,7 +50,7 @@ class NanomsgTables(ListTables, frozen=True, kw_only=True):
     """A cluster file with `policy = "nanomsg"`."""
 
     options: NanomsgOptions = NanomsgOptions()
-    destination: list[Peer] = []
+    destination: list[PeerEndpoint] = []
 
 
 class NanomsgState(DestinationState[NanomsgTables]):
@@ -122,7 +122,7 @@ NANOMSG: Final = Policy(
     choose_when="one site is preferred and another takes over only when no peer there is ready",
     choose_when_not="peers of one priority should get unequal shares",
     tables=NanomsgTables,
-    kinds={KIND: Peer},
+    kinds={KIND: PeerEndpoint},
     eliminations=(ABSENT, DOWN, DRAINING),
     counts=False,
     waits=True,

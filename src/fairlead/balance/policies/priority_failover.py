@@ -32,7 +32,7 @@ from fairlead.balance.policies.slow_start import SlowStarting
 from fairlead.balance.policy import Policy
 from fairlead.balance.rules.least_served import UNIT, LeastServed, keep_leads
 from fairlead.balance.rules.paced import WHOLE as WHOLE_WEIGHT
-from fairlead.balance.rules.rule import Comparison, Otherwise
+from fairlead.balance.rules.rule import Otherwise, Weighing
 from fairlead.errors import ConfigError
 
 WHOLE = 100
@@ -42,7 +42,7 @@ PANIC_THRESHOLD = 50
 IN_SERVICE = (ABSENT, DISABLED, WEIGHT_ZERO)
 
 
-class Server(Destination, frozen=True, kw_only=True):
+class LevelServer(Destination, frozen=True, kw_only=True):
     """A destination on a level."""
 
     priority: Annotated[int, Meta(ge=0, le=127)] = 0
@@ -72,10 +72,10 @@ class FailoverTables(ListTables, frozen=True, kw_only=True):
     """A cluster file with `policy = "priority-failover"`."""
 
     options: FailoverOptions = FailoverOptions()
-    destination: list[Server] = []
+    destination: list[LevelServer] = []
 
 
-class Level(NamedTuple):
+class LevelShare(NamedTuple):
     """What a level gets."""
 
     share: int
@@ -91,7 +91,9 @@ class Health(NamedTuple):
     total: int
 
 
-def shares(levels: Sequence[Health], overprovisioning: int, panic_threshold: int) -> list[Level]:
+def shares(
+    levels: Sequence[Health], overprovisioning: int, panic_threshold: int
+) -> list[LevelShare]:
     """What each level gets, the best one first; in whole per cents, as Envoy does.
 
     >>> [level.share for level in shares([Health(1, 4), Health(1, 4), Health(4, 4)], 140, 50)]
@@ -109,19 +111,19 @@ def shares(levels: Sequence[Health], overprovisioning: int, panic_threshold: int
         left -= share
     portions[next(k for k, percentage in enumerate(health) if percentage)] += left
     return [
-        Level(share, together < WHOLE and up * WHOLE < panic_threshold * total)
+        LevelShare(share, together < WHOLE and up * WHOLE < panic_threshold * total)
         for share, (up, total) in zip(portions, levels, strict=True)
     ]
 
 
-def _nobody_up(levels: Sequence[Health], panic_threshold: int) -> list[Level]:
+def _nobody_up(levels: Sequence[Health], panic_threshold: int) -> list[LevelShare]:
     """Nobody is up: everybody is used, each level by its size; or nobody, where that is off."""
     everybody = sum(total for _, total in levels)
     if not panic_threshold or not levels:
-        return [Level(0, panic=False) for _ in levels]
+        return [LevelShare(0, panic=False) for _ in levels]
     portions = [WHOLE * total // everybody for _, total in levels]
     portions[0] += WHOLE - sum(portions)
-    return [Level(share, panic=True) for share in portions]
+    return [LevelShare(share, panic=True) for share in portions]
 
 
 class ByShare(LeastServed):
@@ -135,7 +137,7 @@ class ByShare(LeastServed):
         super().__init__(shares)
         self.state.setting[UNIT] = THOUSANDTHS
 
-    def compare(self, members: Sequence[int]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Weighing:
         return super().compare(members)._replace(otherwise=Otherwise())
 
 
@@ -185,7 +187,7 @@ class PriorityFailoverState(ReturningState[FailoverTables]):
         self._got = {name: weight // common for name, weight in raw.items()}
         self._weights = [self._got.get(name, 0) for name in self.members]
 
-    def _shared(self, serving: Sequence[Server]) -> dict[int, Level]:
+    def _shared(self, serving: Sequence[LevelServer]) -> dict[int, LevelShare]:
         priorities = sorted({c.priority for c in serving})
         on = {p: [c for c in serving if c.priority == p] for p in priorities}
         health = [Health(sum(map(_healthy, on[p])), len(on[p])) for p in priorities]
@@ -193,9 +195,9 @@ class PriorityFailoverState(ReturningState[FailoverTables]):
             levels = shares(health, self.overprovisioning, self.panic_threshold)
             return dict(zip(priorities, levels, strict=True))
         first = next((p for p, (up, _) in zip(priorities, health, strict=True) if up), None)
-        return {p: Level(WHOLE if p == first else 0, panic=False) for p in priorities}
+        return {p: LevelShare(WHOLE if p == first else 0, panic=False) for p in priorities}
 
-    def _pace(self, c: Server) -> int:
+    def _pace(self, c: LevelServer) -> int:
         """Nobody starts slowly where everybody is needed."""
         if self.levels[c.priority].panic:
             return WHOLE_WEIGHT
@@ -221,7 +223,7 @@ class PriorityFailoverState(ReturningState[FailoverTables]):
     def peers(self, i: int) -> list[int]:
         return [j for j in super().peers(i) if self.listed[j].priority == self.listed[i].priority]
 
-    def _usable(self, c: Server) -> bool:
+    def _usable(self, c: LevelServer) -> bool:
         return c.state == "up" or self.levels[c.priority].panic
 
     def eliminations(self) -> Sequence[Elimination[None, Any]]:
@@ -272,7 +274,7 @@ class PriorityFailoverState(ReturningState[FailoverTables]):
         self.rule = ByShare(self._weights)
 
 
-def _healthy(each: Server) -> bool:
+def _healthy(each: LevelServer) -> bool:
     """Whether new work can start there."""
     return each.state == "up" and not each.draining
 
@@ -317,7 +319,7 @@ PRIORITY_FAILOVER: Final = Policy(
     choose_when="one site is preferred, and must not be overrun when half of it is gone",
     choose_when_not="all destinations are as good as each other (weighted)",
     tables=FailoverTables,
-    kinds={KIND: Server},
+    kinds={KIND: LevelServer},
     state=PriorityFailoverState,
     description=PriorityFailoverDescription,
 )

@@ -10,7 +10,7 @@ import msgspec
 
 from fairlead.balance.change import STATE, UP, ResolvedChange
 from fairlead.balance.elimination import Elimination
-from fairlead.balance.follow_ups import Later
+from fairlead.balance.follow_ups import LaterChange
 from fairlead.balance.objects import Ref
 from fairlead.balance.policies.destinations import (
     DOWN,
@@ -68,7 +68,7 @@ class ReturningState(DestinationState[T]):
         if self.objects[ref].state in UP:
             return False
         if ref not in self.follow_ups:
-            self.follow_ups.put(ref, [Later(self.now + self.failback_delay, STATE, value)])
+            self.follow_ups.put(ref, [LaterChange(self.now + self.failback_delay, STATE, value)])
         return True
 
     def moved(self, ref: Ref, *, passed: bool, passes: bool) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple, cast
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from fairlead.balance.follow_ups import Later
+from fairlead.balance.follow_ups import LaterChange
 from fairlead.balance.objects import FileTable
 from fairlead.balance.rules.paced import WHOLE
 from fairlead.balance.times import MICROS
@@ -84,9 +84,9 @@ class SlowStart(NamedTuple):
                 yield self.window * k // STEPS, pace
             before = pace
 
-    def later(self, time: int) -> list[Later]:
+    def later(self, time: int) -> list[LaterChange]:
         """What follows for one that has come at this time."""
-        return [Later(time + after, PACE, pace) for after, pace in self.steps() if after]
+        return [LaterChange(time + after, PACE, pace) for after, pace in self.steps() if after]
 
     def __str__(self) -> str:
         parts = [f"{pace / 10:g} from {after / MICROS:g} s" for after, pace in self.steps()]

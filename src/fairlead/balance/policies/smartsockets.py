@@ -17,7 +17,7 @@ from fairlead.balance.change import STATE, UP, Change, ResolvedChange
 from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Eligible, Preselected
 from fairlead.balance.failures import FailureModel
-from fairlead.balance.follow_ups import Later
+from fairlead.balance.follow_ups import LaterChange
 from fairlead.balance.message import (
     ACKNOWLEDGED,
     GUARANTEED,
@@ -43,9 +43,9 @@ from fairlead.balance.policies.smartsockets_objects import (
     SUBSCRIBER,
     SUCCESS,
     WARM,
-    MessageType,
     SmartSocketsTables,
     Subscriber,
+    TypeMode,
     is_warm,
     listed,
     there,
@@ -55,7 +55,7 @@ from fairlead.balance.policies.smartsockets_steps import (
     NOT_KEPT,
     SENT_TO,
     Publication,
-    Receiver,
+    SubscribedMember,
     refused,
 )
 from fairlead.balance.policy import Policy
@@ -73,7 +73,7 @@ KIND_OF: Final = {
 }
 
 
-class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver]):
+class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, SubscribedMember]):
     """Everyone, or one of the subject's list."""
 
     joining = (SUBSCRIBER, "subject")
@@ -148,7 +148,7 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
 
     # candidates
 
-    def candidates(self, key: Publication) -> tuple[list[Receiver], str]:
+    def candidates(self, key: Publication) -> tuple[list[SubscribedMember], str]:
         every = self._subscribed(key.subject)
         kind = KIND_OF[key.mode]
         how = lists.PENDING if key.guaranteed else lists.PLAIN
@@ -157,7 +157,9 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
         ):
             how = lists.LOST
         base = (kind * lists.HOWS + how) * self.size + key.server * len(self.refs)
-        receivers = [Receiver(subscriber, base + self._number(subscriber)) for subscriber in every]
+        receivers = [
+            SubscribedMember(subscriber, base + self._number(subscriber)) for subscriber in every
+        ]
         return receivers, REFUSED if refused(key) else NO_DESTINATION
 
     def _subscribed(self, subject: str) -> list[Subscriber]:
@@ -172,11 +174,11 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
             return REFUSED
         return LOST if step in lost else NO_DESTINATION
 
-    def member(self, candidate: Receiver) -> int:
+    def member(self, candidate: SubscribedMember) -> int:
         return candidate.member
 
     def preselect(
-        self, key: Publication, step: str, left: Sequence[Receiver]
+        self, key: Publication, step: str, left: Sequence[SubscribedMember]
     ) -> Preselected | None:
         """Where nothing is to be chosen: everyone gets it, and nobody counts it."""
         if step != NOT_KEPT.name or self.is_lost(left[0].member):
@@ -186,7 +188,7 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
             return Preselected(left[0].member, "everyone", "everyone gets it")
         return None
 
-    def recipients(self, key: Publication, left: Sequence[Receiver]) -> tuple[int, ...]:
+    def recipients(self, key: Publication, left: Sequence[SubscribedMember]) -> tuple[int, ...]:
         if self.is_lost(left[0].member):
             return ()
         every, _ = self.candidates(key)
@@ -256,7 +258,7 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Receiver])
         self.failed_now[ref] = way
         if way == WARM and ref not in self.follow_ups:
             until = self.now + self.options.reconnect_timeout * MICROS
-            self.follow_ups.put(ref, [Later(until, CONNECTED, value=False)])
+            self.follow_ups.put(ref, [LaterChange(until, CONNECTED, value=False)])
 
     def follow_up(self, change: ResolvedChange, before: dict[Ref, Any]) -> None:
         """It has not come back in time."""
@@ -356,7 +358,7 @@ class SmartSocketsDescription(Description[SmartSocketsState]):
             *(
                 f"messages of type {message_type.name} have mode {message_type.mode}"
                 for message_type in self.state.objects.values()
-                if isinstance(message_type, MessageType) and message_type.present
+                if isinstance(message_type, TypeMode) and message_type.present
             ),
         ]
 
@@ -370,7 +372,7 @@ class SmartSocketsDescription(Description[SmartSocketsState]):
         names = ("present", "connected", "load_balanced")
         return ", ".join([*words, *special(subscriber, (*names, *besides))])
 
-    def label(self, candidate: Receiver) -> str:
+    def label(self, candidate: SubscribedMember) -> str:
         return candidate.subscriber.name
 
     def no_candidates(self, key: Publication) -> str:
@@ -395,7 +397,7 @@ SMARTSOCKETS: Final = Policy(
     choose_when="some messages are for everyone and some for one of many",
     choose_when_not="every message is for one destination (weighted, fewest-pending)",
     tables=SmartSocketsTables,
-    kinds={SUBSCRIBER: Subscriber, MESSAGE_TYPE: MessageType},
+    kinds={SUBSCRIBER: Subscriber, MESSAGE_TYPE: TypeMode},
     can_fail=(SUBSCRIBER,),
     reads=("subject", "server", "type", "mode", "delivery"),
     streams=("subject",),

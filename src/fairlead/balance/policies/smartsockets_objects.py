@@ -6,8 +6,8 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from fairlead.balance.objects import FileTable, Name, Object, Worker
-from fairlead.balance.policy import Tables
+from fairlead.balance.objects import FileTable, Name, Object, WorkerObject
+from fairlead.balance.policy import ClusterTables
 
 SUBSCRIBER: Final = "subscriber"
 MESSAGE_TYPE: Final = "message_type"
@@ -19,13 +19,13 @@ SUCCESS: Final = "success"
 Seconds = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 
 
-class MessageType(Object, frozen=True, kw_only=True):
+class TypeMode(Object, frozen=True, kw_only=True):
     """A type of messages, and the mode that its messages have if they bring none."""
 
     mode: Literal["none", "round-robin", "weighted", "sorted"] = "none"
 
 
-class Subscriber(Worker, frozen=True, kw_only=True):
+class Subscriber(WorkerObject, frozen=True, kw_only=True):
     """A client's subscription to one subject."""
 
     subject: Name
@@ -50,11 +50,11 @@ class SmartSocketsOptions(FileTable, frozen=True, kw_only=True):
     reconnect_timeout: Seconds = 30
 
 
-class SmartSocketsTables(Tables, frozen=True, kw_only=True):
+class SmartSocketsTables(ClusterTables, frozen=True, kw_only=True):
     """A cluster file with `policy = "smartsockets"`."""
 
     options: SmartSocketsOptions = SmartSocketsOptions()
-    message_type: list[MessageType] = []
+    message_type: list[TypeMode] = []
     subscriber: list[Subscriber] = []
 
 

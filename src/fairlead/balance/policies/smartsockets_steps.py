@@ -20,14 +20,14 @@ class Publication(NamedTuple):
     """Which of the servers whose lists are kept beside each other."""
 
 
-class Receiver(NamedTuple):
+class SubscribedMember(NamedTuple):
     """A subscriber that a message may reach, and the member that it would be chosen as."""
 
     subscriber: Subscriber
     member: int
 
 
-SENT_TO: Final[tuple[Elimination[Publication, Receiver], ...]] = (
+SENT_TO: Final[tuple[Elimination[Publication, SubscribedMember], ...]] = (
     drop_where(
         "not-guaranteed",
         "a weighted message that is not guaranteed (delivery some or all) is refused",
@@ -53,13 +53,13 @@ SENT_TO: Final[tuple[Elimination[Publication, Receiver], ...]] = (
         lambda _key, _c, _kept: "it is warm, and others are connected",
     ),
 )
-NOT_KEPT: Final[Elimination[Publication, Receiver]] = drop_where(
+NOT_KEPT: Final[Elimination[Publication, SubscribedMember]] = drop_where(
     "not-kept",
     "what is for everyone and not guaranteed is not kept for warm subscribers: it is lost",
     lambda key, c: key.mode == TO_ALL and not key.guaranteed and is_warm(c.subscriber),
     lambda _, c: "it is warm, and the message is not guaranteed",
 )
-BALANCING_OFF: Final[Elimination[Publication, Receiver]] = drop_where(
+BALANCING_OFF: Final[Elimination[Publication, SubscribedMember]] = drop_where(
     "balancing-off",
     "a balanced message goes to one of the list; who switched balancing off gets it anyway",
     lambda key, c: key.mode != TO_ALL and not c.subscriber.load_balanced,
@@ -72,6 +72,6 @@ def refused(key: Publication) -> bool:
     return key.mode == WEIGHTED and not key.guaranteed
 
 
-def _awake(receivers: Sequence[Receiver]) -> list[Receiver]:
+def _awake(receivers: Sequence[SubscribedMember]) -> list[SubscribedMember]:
     awake = [c for c in receivers if not is_warm(c.subscriber)]
     return awake or list(receivers)

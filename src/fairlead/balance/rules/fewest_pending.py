@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
-from fairlead.balance.rules.rule import Comparison, Otherwise, Plain
+from fairlead.balance.rules.rule import Otherwise, Plain, Weighing
 from fairlead.balance.rules.timed import DUE, TimedRule
 
 MEMBERS = 1 << 24
@@ -159,7 +159,7 @@ class FewestPending(TimedRule):
         most = int(max(self.state.pending)) + choices + 1
         return 2 * most * MEMBERS < INT64_END and most * int(max(self.state.weight)) < INT64_END
 
-    def compare(self, members: Sequence[int]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Weighing:
         s = self.state
         cursor = s.cursor[0]
 
@@ -168,7 +168,7 @@ class FewestPending(TimedRule):
 
         order = sorted(members, key=lambda i: (load(s, i), *among_equals(i)))
         if len(order) < 2:
-            return Comparison(order)
+            return Weighing(order)
         first, second = order[:2]
         equal = load(s, second) * s.weight[first]
         wins = among_equals(second) < among_equals(first)
@@ -176,7 +176,7 @@ class FewestPending(TimedRule):
         decided = WEIGHT if s.weight[first] != s.weight[second] else CURSOR
         if load(s, first) != load(s, second):
             decided = PENDING
-        return Comparison(order, decided=decided, otherwise=Otherwise(PENDING, int(enough)))
+        return Weighing(order, decided=decided, otherwise=Otherwise(PENDING, int(enough)))
 
 
 def load(s: State, i: int) -> Fraction:

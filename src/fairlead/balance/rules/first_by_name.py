@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fairlead.balance.rules.integers import Indexes, Ints
-from fairlead.balance.rules.rule import Comparison, ScheduledRule
+from fairlead.balance.rules.rule import ScheduledRule, Weighing
 
 NAME = "name"  # what decides
 
@@ -76,9 +76,9 @@ class FirstByName(ScheduledRule):
     def fits_int64(self, choices: int) -> bool:
         return True
 
-    def compare(self, members: Sequence[int]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Weighing:
         order = sorted(members)
-        return Comparison(order, decided=NAME if len(order) > 1 else "")
+        return Weighing(order, decided=NAME if len(order) > 1 else "")
 
 
 class Everyone(FirstByName):
@@ -86,5 +86,5 @@ class Everyone(FirstByName):
 
     name = "everyone"
 
-    def compare(self, members: Sequence[int]) -> Comparison:
-        return Comparison([members[0]])
+    def compare(self, members: Sequence[int]) -> Weighing:
+        return Weighing([members[0]])

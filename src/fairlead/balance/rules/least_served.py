@@ -20,7 +20,7 @@ from math import ceil, gcd
 from typing import NamedTuple, TypeAlias
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints, independent
-from fairlead.balance.rules.rule import Comparison, Otherwise, ScheduledRule
+from fairlead.balance.rules.rule import Otherwise, ScheduledRule, Weighing
 
 UNIT, TICK, RECENT = 0, 1, 2  # places in State.setting
 NO_TICK = -1
@@ -367,7 +367,7 @@ class LeastServed(ScheduledRule):
     def fits_int64(self, choices: int) -> bool:
         return fits_int64(self.state, choices)
 
-    def compare(self, members: Sequence[int]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Weighing:
         s = self.state
         limited = 0 < s.setting[RECENT] < len(members)
         recent = [i for i in members if not limited or among_recent(s, members, 0, len(members), i)]
@@ -375,9 +375,9 @@ class LeastServed(ScheduledRule):
         in_turn: Callable[[int, int], int] = lambda i, j: -1 if before(s, i, j) else 1  # noqa: E731
         order = sorted(recent, key=cmp_to_key(in_turn))
         if len(order) < 2:
-            return Comparison(order, passed_over)
+            return Weighing(order, passed_over)
         decided, otherwise = self._between(*order[:2])
-        return Comparison(order, passed_over, decided, otherwise)
+        return Weighing(order, passed_over, decided, otherwise)
 
     def _grain(self, i: int) -> int:
         """By how much the state's weight grows where the file's grows by 1."""

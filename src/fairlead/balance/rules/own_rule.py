@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, independent
-from fairlead.balance.rules.rule import Comparison, Plain, Rule
+from fairlead.balance.rules.rule import Plain, Rule, Weighing
 from fairlead.errors import RuleError
 
 HALF: int = INT64_END // 2
@@ -89,7 +89,7 @@ class OwnRule(Rule):
         # What the user's functions make of the numbers nobody knows; half of the room is theirs.
         return all(-HALF < value < HALF for field in self.state for value in field)
 
-    def compare(self, members: Sequence[int]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Weighing:
         """Who would be chosen, then who if that one were gone, and so on."""
         left, order = list(members), []
         while left:
@@ -97,7 +97,7 @@ class OwnRule(Rule):
             member = self.look(state, left)
             order.append(member)
             left.remove(member)
-        return Comparison(order, decided=PREFERENCE if len(order) > 1 else "")
+        return Weighing(order, decided=PREFERENCE if len(order) > 1 else "")
 
 
 class Careful:

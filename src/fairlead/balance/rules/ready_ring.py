@@ -7,7 +7,7 @@ number of the latest event that put a peer at a tail.
 
 `choose`, `completed` and `run_one` are written once, in the part of Python that Numba
 compiles. A member is an index into the state's sequences. Live, where there can be a thousand
-peers, a `Queue` finds the one that `choose` would.
+peers, a `ReadyHeap` finds the one that `choose` would.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from fairlead.balance.procedure import NONE
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
-from fairlead.balance.rules.rule import Comparison, ScheduledRule
+from fairlead.balance.rules.rule import ScheduledRule, Weighing
 from fairlead.balance.rules.timed import DUE, TimedRule
 
 OUT = 0  # State.ready of a peer that stands in no ring
@@ -194,7 +194,7 @@ def advance(s: State, members: list[int], n: int) -> None:
     s.tick[0] += n if ring else 0
 
 
-class Queue:
+class ReadyHeap:
     """The ready peers of some members in the order of `before`, the next one on top of a heap.
 
     A choice through it need not look at each of them. What puts a peer at a tail elsewhere shows in
@@ -251,13 +251,13 @@ class ReadyRing(TimedRule, ScheduledRule):
         """`speeds` in thousandths of the nominal speed."""
         super().__init__()
         self.state = new(rings, capacities, speeds)
-        self._queue = Queue(self.state, ())
+        self._queue = ReadyHeap(self.state, ())
 
     def choose(self, members: Sequence[int]) -> int:
         if not isinstance(members, tuple):  # a list can become another
             return choose(self.state, members, 0, len(members))
         if not self._queue.holds(self.state, members):
-            self._queue = Queue(self.state, members)
+            self._queue = ReadyHeap(self.state, members)
         return self._queue.choose()
 
     def served(self, member: int) -> None:
@@ -285,15 +285,15 @@ class ReadyRing(TimedRule, ScheduledRule):
     def fits_int64(self, choices: int) -> bool:
         return int(self.state.tick[0]) + 2 * choices < INT64_END
 
-    def compare(self, members: Sequence[int]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Weighing:
         s = self.state
         busy = [i for i in members if s.ready[i] == OUT]
         ready = [i for i in members if s.ready[i] != OUT]
         order = sorted(ready, key=lambda i: (s.ring[i], s.ready[i]))
         if len(order) < 2:
-            return Comparison(order, busy)
+            return Weighing(order, busy)
         decided = RING if s.ring[order[0]] != s.ring[order[1]] else READY
-        return Comparison(order, busy, decided)
+        return Weighing(order, busy, decided)
 
     def failed(self, member: int) -> None:
         self.state.held[member] = 0

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
 from fairlead.balance.rules.keyed import KeyedRule
-from fairlead.balance.rules.rule import Comparison, Otherwise, Plain
+from fairlead.balance.rules.rule import Otherwise, Plain, Weighing
 
 BITS = 62
 HALF = 31
@@ -142,17 +142,17 @@ class Rendezvous(KeyedRule):
     def load(self, plain: Plain) -> None:
         self.state = self.state._replace(weight=list(plain["weight"]))
 
-    def compare(self, members: Sequence[int]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Weighing:
         s = self.state
         drawn = self.draws(members)
         score = {i: Fraction(drawn[i], s.weight[i]) for i in members}
         order = sorted(members, key=lambda i: (score[i], i))
         if len(order) < 2:
-            return Comparison(order)
+            return Weighing(order)
         first, second = order[:2]
         decided = SCORE if score[first] < score[second] else NAME
         otherwise = self._otherwise(first, second, drawn)
-        return Comparison(order, decided=decided, otherwise=otherwise)
+        return Weighing(order, decided=decided, otherwise=otherwise)
 
     def draws(self, members: Sequence[int]) -> dict[int, int]:
         """Each member's draw for the key."""

@@ -32,7 +32,7 @@ class Otherwise(NamedTuple):
     """The least of it that is enough; None where none is."""
 
 
-class Comparison(NamedTuple):
+class Weighing(NamedTuple):
     """How a rule weighs its candidates at one moment; `fairlead.balance.wording` words it."""
 
     order: list[int]
@@ -101,7 +101,7 @@ class Rule(ABC):
         """Whether the compiled rule stays exact for so many choices more."""
 
     @abstractmethod
-    def compare(self, members: Sequence[int]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Weighing:
         """Order the members as the rule sees them now; changes nothing."""
 
     def copy(self) -> Self:

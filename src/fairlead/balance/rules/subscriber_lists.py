@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fairlead.balance.rules.integers import INT64_END, Indexes, Ints
-from fairlead.balance.rules.rule import Comparison, Plain, Rule
+from fairlead.balance.rules.rule import Plain, Rule, Weighing
 
 IN_TURN, BY_PENDING, BY_NAME, EVERYONE = range(4)
 KINDS = 4
@@ -216,11 +216,11 @@ class SubscriberLists(Rule):
     def fits_int64(self, choices: int) -> bool:
         return max(self.state.pending, default=0) + choices < INT64_END
 
-    def compare(self, members: Sequence[int]) -> Comparison:
+    def compare(self, members: Sequence[int]) -> Weighing:
         s, n = self.state, len(self.state.place)
         kind, _ = self.way(members[0])
         if kind == EVERYONE:
-            return Comparison([members[0]])
+            return Weighing([members[0]])
         order, decided = list(members), NAME
         if kind == IN_TURN:
             order, decided = sorted(members, key=self.after_cursor(members).__getitem__), TURN
@@ -229,7 +229,7 @@ class SubscriberLists(Rule):
             order = sorted(members, key=lambda m: (s.pending[m % n], after[m]))
             pending = [s.pending[m % n] for m in order]
             decided = FEWEST if pending[:1] < pending[1:2] else CURSOR
-        return Comparison(order, decided=decided if len(order) > 1 else "")
+        return Weighing(order, decided=decided if len(order) > 1 else "")
 
     def way(self, member: int) -> tuple[int, int]:
         """In which of the KINDS this member is chosen, and which subscriber it is."""

@@ -12,7 +12,7 @@ from fairlead.balance.message import WHOLE_NUMBERS
 from fairlead.cli.options import (
     NEEDED,
     Changes,
-    Engine,
+    EngineName,
     EngineOption,
     Master,
     Overwrite,
@@ -53,7 +53,7 @@ def whatif(
             help="To which priority; 255 is the highest.",
         ),
     ] = 255,
-    engine: EngineOption = Engine.spark,
+    engine: EngineOption = EngineName.spark,
     master: Master = None,
 ) -> None:
     """Raise a group in a replayed scenario: when it would go, whom that delays and by how much.
@@ -63,7 +63,7 @@ def whatif(
     Example: `fairlead whatif replayed/pool --promote g17 --at 1200`
     """
     need(NEEDED[engine], "whatif")
-    if engine is Engine.memory:
+    if engine is EngineName.memory:
         refuse_of_spark({"--master": master})
     from fairlead.cli.whatif import run_whatif
 
@@ -103,7 +103,7 @@ def diff(
         ),
     ] = None,
     overwrite: Overwrite = False,
-    engine: EngineOption = Engine.spark,
+    engine: EngineOption = EngineName.spark,
     master: Master = None,
 ) -> None:
     """Compare two runs: which messages and groups moved, who gains, who loses.
@@ -118,7 +118,7 @@ def diff(
     Example: `fairlead diff old new --fail-if "moved > 5%" --fail-if "no_longer_routed > 0"`
     """
     need(NEEDED[engine], "diff")
-    if engine is Engine.memory:
+    if engine is EngineName.memory:
         refuse_of_spark({"--master": master})
     from fairlead.cli.diff import run_diff
 
@@ -197,10 +197,10 @@ def explain(
         ),
     ] = None,
     engine: Annotated[
-        Engine | None,
+        EngineName | None,
         typer.Option(
             metavar="ENGINE",
-            parser=one_of("--engine", Engine),
+            parser=one_of("--engine", EngineName),
             help="`memory`, or `spark` for a place elsewhere; by default what the place needs.",
         ),
     ] = None,

@@ -305,7 +305,7 @@ def journal(
             decisions=decisions,
             changes=changes,
             file=file,
-            wanted=shown.Wanted(last, group, id, tuple(kind or ()), short),
+            wanted=shown.PrintedEvents(last, group, id, tuple(kind or ()), short),
         )
 
 

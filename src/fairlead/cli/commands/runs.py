@@ -15,7 +15,7 @@ from fairlead.cli.options import (
     ClusterFile,
     Columns,
     Drop,
-    Engine,
+    EngineName,
     EngineOption,
     Every,
     FailIf,
@@ -31,9 +31,9 @@ from fairlead.cli.options import (
     Out,
     Overwrite,
     ReadOptions,
-    Rows,
+    ResultFormat,
     RowsOption,
-    Written,
+    RowsWritten,
     place,
     refuse_of_spark,
     refuse_with,
@@ -62,7 +62,7 @@ def dispatch(
     number_rows: NumberRows = False,
     input_format: InputFormat = None,
     read_option: ReadOptions = None,
-    format: Format = Written.parquet,  # noqa: A002 - the option is called so
+    format: Format = ResultFormat.parquet,  # noqa: A002 - the option is called so
     trust_ids: Annotated[
         bool, typer.Option("--trust-ids", help="Do not look for duplicate ids.")
     ] = False,
@@ -82,7 +82,7 @@ def dispatch(
     ] = False,
     overwrite: Overwrite = False,
     no_report: NoReport = False,
-    engine: EngineOption = Engine.spark,
+    engine: EngineOption = EngineName.spark,
     master: Master = None,
 ) -> None:
     """Route a whole table of messages, as the live balancer would: on Spark, or in memory.
@@ -100,7 +100,7 @@ def dispatch(
     Example: `fairlead dispatch calls.csv -c pool.toml -o routed --column "time=started_at"`
     """
     need(NEEDED[engine], "dispatch")
-    if engine is Engine.memory:
+    if engine is EngineName.memory:
         refuse_of_spark({"--master": master, "--horizon": horizon, "--follow": follow})
     from fairlead.cli.dispatch import run_dispatch
 
@@ -187,7 +187,7 @@ def replay(
     number_rows: NumberRows = False,
     input_format: InputFormat = None,
     read_option: ReadOptions = None,
-    format: Format = Written.parquet,  # noqa: A002 - the option is called so
+    format: Format = ResultFormat.parquet,  # noqa: A002 - the option is called so
     scenarios: Annotated[
         Path | None,
         typer.Option(
@@ -226,10 +226,10 @@ def replay(
             help="Tell the waits of messages sent in this time; repeatable.",
         ),
     ] = None,
-    rows: RowsOption = Rows.all,
+    rows: RowsOption = RowsWritten.all,
     overwrite: Overwrite = False,
     no_report: NoReport = False,
-    engine: EngineOption = Engine.spark,
+    engine: EngineOption = EngineName.spark,
     master: Master = None,
 ) -> None:
     """Replay recorded messages: who would have waited how long, in each scenario.
@@ -247,7 +247,7 @@ def replay(
     Example: `fairlead replay calls.csv -c pool.toml -c pool-new.toml -o replayed`
     """
     need(NEEDED[engine], "replay")
-    if engine is Engine.memory:
+    if engine is EngineName.memory:
         refuse_of_spark({"--master": master})
     from fairlead.cli.replay import run_replay
 

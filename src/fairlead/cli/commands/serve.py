@@ -82,7 +82,7 @@ def serve(
     """
     from fairlead.cli import serve as done
 
-    options = done.Options(
+    options = done.ServeOptions(
         listen or (), clusters or (), settings, lease, grace, once, name, metrics
     )
     done.serve(url_of(store), options)

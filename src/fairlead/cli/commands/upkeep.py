@@ -9,10 +9,10 @@ import typer
 
 from fairlead.cli.options import days
 from fairlead.cli.store.options import PANEL, AsJson, Url, opened, url_of
-from fairlead.cli.strict_options import Group, Once
+from fairlead.cli.strict_options import CommandGroup, Once
 
 app = typer.Typer()
-upkeep = typer.Typer(cls=Group, no_args_is_help=True, help="Make and keep a store.")
+upkeep = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Make and keep a store.")
 app.add_typer(upkeep, name="store", rich_help_panel=PANEL)
 command = partial(upkeep.command, cls=Once)
 

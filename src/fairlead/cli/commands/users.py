@@ -11,12 +11,12 @@ import typer
 
 from fairlead.cli.options import place
 from fairlead.cli.output import acted
-from fairlead.cli.strict_options import Group, Once
+from fairlead.cli.strict_options import CommandGroup, Once
 from fairlead.errors import UserError
 
 app = typer.Typer()
 users = typer.Typer(
-    cls=Group,
+    cls=CommandGroup,
     no_args_is_help=True,
     help="Names and passwords of programs that connect over AMQP, in a file that holds hashes.",
 )

@@ -101,7 +101,7 @@ def work(
     from fairlead.cli.store import work as done
     from fairlead.store.workers.handling import Handling
 
-    options = done.Options(queue, processes, threads, until_empty, check_interval, metrics)
+    options = done.WorkOptions(queue, processes, threads, until_empty, check_interval, metrics)
     raise typer.Exit(
         done.work(url_of(store), handlers, Handling(lease, retry_delay), grace, options)
     )

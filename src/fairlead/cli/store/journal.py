@@ -17,7 +17,7 @@ from fairlead.cli.store.printing import print_json
 from fairlead.config.written import as_toml
 from fairlead.errors import UserError
 from fairlead.extras import need
-from fairlead.store.journal.events import CURSOR, Event, Which
+from fairlead.store.journal.events import CURSOR, Event, EventChoice
 from fairlead.store.journal.export import changes as changes_in
 from fairlead.store.journal.export import decisions as decisions_in
 from fairlead.store.journal.export import recorded, with_added
@@ -25,7 +25,7 @@ from fairlead.store.store import Store
 from fairlead.text import plural
 
 
-class Wanted(NamedTuple):
+class PrintedEvents(NamedTuple):
     """Which events are wanted, and how they are printed; None: any."""
 
     last: int | None = None
@@ -45,7 +45,7 @@ def journal(
     decisions: bool,
     changes: bool,
     file: bool,
-    wanted: Wanted,
+    wanted: PrintedEvents,
 ) -> None:
     """Print the events, or what they tell of a queue or a cluster. Raises UserError."""
     kinds = {
@@ -72,7 +72,7 @@ def journal(
         listed = Cluster.from_dict(store.pool(cluster).file, default_name=cluster)
         print(as_toml(with_added(events(cluster=cluster, kind="changed"), listed)), end="")
     else:
-        which = Which(
+        which = EventChoice(
             queue=queue,
             cluster=cluster,
             group=wanted.group,
@@ -87,7 +87,11 @@ def journal(
 
 
 def _check(
-    since: str | None, queue: str | None, cluster: str | None, tables: list[str], wanted: Wanted
+    since: str | None,
+    queue: str | None,
+    cluster: str | None,
+    tables: list[str],
+    wanted: PrintedEvents,
 ) -> None:
     """Refuse options that do not go together. `tables`: those asked for instead of events."""
     if len(tables) > 1:
@@ -95,7 +99,7 @@ def _check(
             "journal: found several of --messages, --decisions, --changes and --file, allowed: one "
             "of them"
         )
-    if wanted != Wanted() and tables:
+    if wanted != PrintedEvents() and tables:
         raise UserError(
             "journal: found --last, --group, --id, --kind or --short with "
             f"{tables[0]}, allowed: with events"
@@ -109,7 +113,7 @@ def _check(
         raise UserError(f"journal {tables[0]} needs --cluster NAME")
 
 
-def _events(found: Iterable[Event], wanted: Wanted) -> None:
+def _events(found: Iterable[Event], wanted: PrintedEvents) -> None:
     """Print them. On stderr: that there are none of a name, or where there are more."""
     groups: dict[str, None] = {}
     count = 0
@@ -142,7 +146,7 @@ def _short(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value not in (None, "")}
 
 
-def last(store: Store, most: int, which: Which) -> Collection[Event]:
+def last(store: Store, most: int, which: EventChoice) -> Collection[Event]:
     """The latest of these events, at most so many."""
     return deque(store.journal(store.latest(most, **which), **which), maxlen=most)
 

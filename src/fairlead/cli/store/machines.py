@@ -14,15 +14,15 @@ from fairlead.cli.options import place, whole
 from fairlead.cli.output import acted
 from fairlead.cli.store.options import PANEL, AsJson, Url, opened
 from fairlead.cli.store.printing import print_json, print_rows
-from fairlead.cli.strict_options import Group, Once, is_near
+from fairlead.cli.strict_options import CommandGroup, Once, is_near
 from fairlead.errors import UserError
 
 if TYPE_CHECKING:
-    from fairlead.store.clusters.shares import Machine, Pool
+    from fairlead.store.clusters.shares import MachineShare, PoolShares
     from fairlead.store.store import Store
 
 
-class OrList(Group):
+class OrList(CommandGroup):
     """A group whose first word may be missing: then it is `list`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer hides it
@@ -233,7 +233,7 @@ def _print(store: Store, cluster: str) -> None:
     _show(store.pool(cluster))
 
 
-def _show(found: Pool) -> None:
+def _show(found: PoolShares) -> None:
     print(_head(found))
     print_rows(
         [_row(machine) for machine in found.machines],
@@ -241,14 +241,14 @@ def _show(found: Pool) -> None:
     )
 
 
-def _head(found: Pool) -> str:
+def _head(found: PoolShares) -> str:
     counted = " by tickets" if found.allocation == "ticket" else ""
     return (
         f"{found.name}: {found.policy}, version {found.version}, {found.choices} choices{counted}"
     )
 
 
-def _row(each: Machine) -> dict[str, Any]:
+def _row(each: MachineShare) -> dict[str, Any]:
     weight = each.attributes.get("weight")
     return {
         "destination": each.name,
@@ -261,7 +261,7 @@ def _row(each: Machine) -> dict[str, Any]:
     }
 
 
-def _why_not(each: Machine) -> str:
+def _why_not(each: MachineShare) -> str:
     """What keeps messages from it, as far as its own attributes say."""
     usual = {"present": True, "enabled": True, "state": "up", "draining": False}
     odd = [
@@ -274,7 +274,7 @@ def _why_not(each: Machine) -> str:
     return ", ".join(odd) or "not a candidate"
 
 
-def _plain(each: Machine) -> dict[str, Any]:
+def _plain(each: MachineShare) -> dict[str, Any]:
     plain = each._asdict()
     plain["destination"] = plain.pop("name")
     return plain

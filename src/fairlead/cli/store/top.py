@@ -19,7 +19,7 @@ from fairlead.store.workers.threads import listen, next_of
 RATES: Final = {"sent/s": "sent", "accepted/s": "accepted"}
 
 
-class Look:
+class QueuesLook:
     """What the queues hold, and what happened to them since the last look."""
 
     def __init__(self, store: Store, *, internal: bool) -> None:
@@ -46,7 +46,7 @@ class Look:
 def top(store: Store, interval: float, *, once: bool, internal: bool, as_json: bool) -> None:
     """Show the queues until somebody says stop."""
     signals = listen(signal.SIGINT, signal.SIGTERM)
-    look = Look(store, internal=internal or as_json)
+    look = QueuesLook(store, internal=internal or as_json)
     if once:
         next_of(signals, interval)
         _print(look.rows(), as_json=as_json)

@@ -14,17 +14,17 @@ from fairlead.prometheus import MetricsServer
 from fairlead.store.database.postgresql import without_password
 from fairlead.store.store import POSTGRESQL, Store
 from fairlead.store.workers.activation import CHECK_INTERVAL
-from fairlead.store.workers.counting import Counts
+from fairlead.store.workers.counting import WorkCounts
 from fairlead.store.workers.handlers import named
 from fairlead.store.workers.handling import LOGGER, Handling
 from fairlead.store.workers.manager import ServiceManager
 from fairlead.store.workers.metrics import Page
 from fairlead.store.workers.serving import FILE, Serving, check_services, serve
-from fairlead.store.workers.supervisor import Job, check, log_to_stderr, run_here, supervise
+from fairlead.store.workers.supervisor import ProcessTask, check, log_to_stderr, run_here, supervise
 from fairlead.store.workers.threads import listen
 
 
-class Options(NamedTuple):
+class WorkOptions(NamedTuple):
     """Those of `fairlead work` that are not for both, handlers of queues and services."""
 
     queues: list[str] | None
@@ -36,31 +36,31 @@ class Options(NamedTuple):
     """Where Prometheus may ask: HOST:PORT, or PORT on loopback."""
 
 
-def work(url: str, place: str, handling: Handling, grace: float, options: Options) -> int:
+def work(url: str, place: str, handling: Handling, grace: float, options: WorkOptions) -> int:
     """Work until a signal comes; the exit status."""
     if options.metrics is None:
         return _began(url, place, handling, grace, options)
     if options.processes is None:
-        handling = handling._replace(counts=Counts())
+        handling = handling._replace(counts=WorkCounts())
     with Store.open(url, create=False) as store:
         ask = Page(store, handling.counts)
         with MetricsServer(ask, options.metrics, ConfigError) as server:
             return _began(url, place, handling, grace, options._replace(metrics=server.url))
 
 
-def _began(url: str, place: str, handling: Handling, grace: float, options: Options) -> int:
+def _began(url: str, place: str, handling: Handling, grace: float, options: WorkOptions) -> int:
     if not place.endswith(FILE) and isinstance(named(place), Mapping):
         return _work(url, place, handling, grace, options)
     return _serve(url, place, handling, grace, options)
 
 
-def _work(url: str, place: str, handling: Handling, grace: float, options: Options) -> int:
+def _work(url: str, place: str, handling: Handling, grace: float, options: WorkOptions) -> int:
     if options.check_interval is not None:
         raise UserError("work --check-interval goes with services, not with functions of queues")
     if options.until_empty and options.processes is not None:
         raise UserError("work --until-empty goes with --threads, not with --processes")
     threads = options.threads or 1
-    job = Job(url, place, options.queues, threads, grace, handling, options.until_empty)
+    job = ProcessTask(url, place, options.queues, threads, grace, handling, options.until_empty)
     check(job)
     log_to_stderr()
     signals = listen(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -70,7 +70,7 @@ def _work(url: str, place: str, handling: Handling, grace: float, options: Optio
         return supervise(job, signals, options.processes, manager)
 
 
-def _serve(url: str, place: str, handling: Handling, grace: float, options: Options) -> int:
+def _serve(url: str, place: str, handling: Handling, grace: float, options: WorkOptions) -> int:
     if options.queues:
         raise UserError("work --queue goes with functions of queues, not with services")
     if options.processes is not None and options.threads is not None:
@@ -87,7 +87,7 @@ def _serve(url: str, place: str, handling: Handling, grace: float, options: Opti
 
 
 @contextmanager
-def _told(url: str, place: str, options: Options) -> Iterator[ServiceManager]:
+def _told(url: str, place: str, options: WorkOptions) -> Iterator[ServiceManager]:
     """Tell the log, and who started this program, that it works now, and that it has ended."""
     manager = ServiceManager()
     began = time.monotonic()

@@ -16,7 +16,7 @@ QUOTE: Final = '"'
 SEPARATORS: Final = ",;\t|"
 
 
-class TooLongError(Exception):
+class CellTooLongError(Exception):
     """A cell is too long."""
 
     def __init__(self, line: int) -> None:
@@ -28,14 +28,14 @@ Cells = list[str | None]
 """None: nothing stands there, or an empty text in quotes, which is nothing to Spark."""
 
 
-class Row(NamedTuple):
+class CsvRow(NamedTuple):
     """A row as it stands in the file."""
 
     cells: Cells
     raw: str
 
 
-def rows(text: str, separator: str, *, multi_line: bool) -> Iterator[Row]:
+def rows(text: str, separator: str, *, multi_line: bool) -> Iterator[CsvRow]:
     """The rows of a file, without those in which nothing stands. Raises TooLongError."""
     apart = re.escape(separator)
     if not multi_line:
@@ -43,9 +43,9 @@ def rows(text: str, separator: str, *, multi_line: bool) -> Iterator[Row]:
         for number, line in enumerate(LINE_END.split(text)):
             if line.strip():
                 try:
-                    yield Row(_cells(line, separator, 0, ends, "\n")[0], line)
-                except TooLongError as error:
-                    raise TooLongError(error.line + number) from None
+                    yield CsvRow(_cells(line, separator, 0, ends, "\n")[0], line)
+                except CellTooLongError as error:
+                    raise CellTooLongError(error.line + number) from None
         return
     first = LINE_END.search(text)
     end = "\n" if first is None else first.group()  # all rows end as the first does
@@ -54,7 +54,7 @@ def rows(text: str, separator: str, *, multi_line: bool) -> Iterator[Row]:
         cells, after = _cells(text, separator, at, ends, end)
         raw = text[at:after].replace(end, "\n").removesuffix("\n")
         if raw.strip():
-            yield Row(cells, raw)
+            yield CsvRow(cells, raw)
         at = after
 
 
@@ -76,7 +76,7 @@ def _cells(
             at = _end(text, at, ends)
             cell = text[start:at]
         if len(cell) > LONGEST_CELL:
-            raise TooLongError(text.count(end, 0, start) + 1)
+            raise CellTooLongError(text.count(end, 0, start) + 1)
         cells.append(cell or None)
         if text.startswith(separator, at):
             at += 1
@@ -91,7 +91,7 @@ def line_too_long(text: str) -> int | None:
             try:
                 for _ in rows(text, separator, multi_line=multi_line):
                     pass
-            except TooLongError as error:
+            except CellTooLongError as error:
                 return error.line
     return None
 
@@ -130,7 +130,7 @@ def _quoted(text: str, at: int, ends: re.Pattern[str]) -> tuple[str, int]:
     return "".join(parts), n
 
 
-def table(every: Sequence[Row], columns: int) -> tuple[list[Cells], list[str | None]]:
+def table(every: Sequence[CsvRow], columns: int) -> tuple[list[Cells], list[str | None]]:
     """The cells by column, and of each row that is none what stands there; else None."""
     by_column: list[Cells] = [[] for _ in range(columns)]
     raw: list[str | None] = []

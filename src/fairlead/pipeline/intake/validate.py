@@ -50,7 +50,13 @@ from fairlead.balance.times import (
     counts,
 )
 from fairlead.compiled.plan import Plan
-from fairlead.compiled.required_columns import ALL_WORK, LONGEST_SERVICE, SECONDS, Served, served
+from fairlead.compiled.required_columns import (
+    ALL_WORK,
+    LONGEST_SERVICE,
+    SECONDS,
+    ServedClusters,
+    served,
+)
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import GOOD, ID, KEY, REASON, SERVICE, TIME, quoted
 from fairlead.pipeline.constants import LONGEST_SHOWN, MADE_BY, MALFORMED, WAYS
@@ -207,7 +213,7 @@ def refuse_other_units(rows: DataFrame, where: str) -> None:
         raise MessageError(line, f"{line}: --column 'time={line.rpartition(MADE_BY)[2]}'")
 
 
-def _service(messages: DataFrame, whose: Collection[Served]) -> list[Check]:
+def _service(messages: DataFrame, whose: Collection[ServedClusters]) -> list[Check]:
     """How long a message takes must be a number, where anybody asks."""
     seconds = F.expr(f"try_cast(service_time as {DECIMAL})")
     bad = seconds.isNull() | (seconds < 0) | (seconds > LONGEST_SERVICE)
@@ -227,7 +233,7 @@ def _service(messages: DataFrame, whose: Collection[Served]) -> list[Check]:
     ]
 
 
-def _are(messages: DataFrame, served: Served) -> Column:
+def _are(messages: DataFrame, served: ServedClusters) -> Column:
     """Which messages these are."""
     work = text(messages, "type") != SET_PRIORITY
     if served.clusters is None:

@@ -11,7 +11,7 @@ from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.measure import bins, facts
 from fairlead.measure.levels import levels
 from fairlead.measure.over_time import busiest
-from fairlead.measure.tally import Counted, rows
+from fairlead.measure.tally import DecisionCount, rows
 from fairlead.pipeline.columns import TIME
 from fairlead.pipeline.intake.validate import micros, text
 from fairlead.pipeline.measure import tally
@@ -20,15 +20,15 @@ from fairlead.pipeline.measure.over_time import BIN, CLOSE, bin_of, over_time
 from fairlead.pipeline.measure.tally import counted, finest
 from fairlead.pipeline.routing.blocks import with_version
 from fairlead.pipeline.routing.class_counts import Survey
-from fairlead.results.summary import Facts, Made, OverTime, Period
+from fairlead.results.summary import Made, OverTime, Period, ReportFacts
 
 
-def count(written: DataFrame, plan: Plan) -> list[Counted]:
+def count(written: DataFrame, plan: Plan) -> list[DecisionCount]:
     """The decisions that were written, counted."""
     return counted(by_all(written, plan))
 
 
-def messages(written: DataFrame, plan: Plan, counts: Iterable[Counted]) -> dict[int, int]:
+def messages(written: DataFrame, plan: Plan, counts: Iterable[DecisionCount]) -> dict[int, int]:
     """How many messages were decided, by version."""
     if not plan.fans_out:
         return rows(counts)
@@ -37,7 +37,7 @@ def messages(written: DataFrame, plan: Plan, counts: Iterable[Counted]) -> dict[
 
 def count_for_report(
     written: DataFrame, plan: ClassifiedPlan, survey: Survey, made: Made
-) -> tuple[list[Counted], Facts]:
+) -> tuple[list[DecisionCount], ReportFacts]:
     """The same, and what a report needs; the rows are read once more only for their groups.
 
     Bins without any decision, such as around changes in a quiet time, are left out.
@@ -58,7 +58,7 @@ def count_for_report(
         seen = {name: series for name, series in seen.items() if series.outcomes}
     finally:
         counts.unpersist()
-    return totals, Facts(
+    return totals, ReportFacts(
         made=made,
         period=Period(*survey.period) if survey.period else None,
         over_time=seen.get(BIN),

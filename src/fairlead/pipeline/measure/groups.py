@@ -9,12 +9,12 @@ from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.pipeline.intake.validate import text
-from fairlead.results.summary import Groups
+from fairlead.results.summary import GroupCounts
 
 GROUP: Final = "group"
 
 
-def groups(written: DataFrame, plan: ClassifiedPlan) -> Groups | None:
+def groups(written: DataFrame, plan: ClassifiedPlan) -> GroupCounts | None:
     """Whether groups stayed together, in one aggregation; None where the table has no groups.
 
     Where a message goes to several destinations, so does every group: such clusters are left out.
@@ -32,4 +32,4 @@ def groups(written: DataFrame, plan: ClassifiedPlan) -> Groups | None:
     apart = (F.min(place) != F.max(place)).alias("spread")
     per_group = routed.groupBy(F.xxhash64(*whose), F.hash(*whose)).agg(apart)
     row = per_group.agg(F.count(F.lit(1)).alias("number"), F.count_if("spread").alias("spread"))
-    return Groups(**row.collect()[0].asDict())
+    return GroupCounts(**row.collect()[0].asDict())

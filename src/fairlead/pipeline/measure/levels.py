@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from fairlead.measure.levels import Level
+from fairlead.measure.levels import PriorityPeriod
 from fairlead.pipeline.columns import small_table
 from fairlead.pipeline.constants import PREFIX
 
@@ -19,7 +19,7 @@ LEVEL: Final = PREFIX + "level"
 """The priority."""
 
 
-def leveled(finest: DataFrame, levels: Sequence[Level]) -> DataFrame:
+def leveled(finest: DataFrame, levels: Sequence[PriorityPeriod]) -> DataFrame:
     """The counts with OWNER and LEVEL, null where levels are not counted."""
     if not levels:
         return finest.withColumns({OWNER: F.lit(None), LEVEL: F.lit(None)})

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import Plan
 from fairlead.measure.bins import Bins
-from fairlead.measure.levels import Level
+from fairlead.measure.levels import PriorityPeriod
 from fairlead.measure.over_time import Binned, Destination
 from fairlead.measure.over_time import over_time as series
 from fairlead.pipeline.constants import PREFIX
@@ -38,7 +38,7 @@ def over_time(
     bin_: str,
     bins: Bins,
     top: Sequence[Destination],
-    levels: Sequence[Level],
+    levels: Sequence[PriorityPeriod],
     plan: Plan,
 ) -> OverTime:
     """Roll the finest counts up by bin; the destinations outside `top` are one.

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import Plan
-from fairlead.measure.tally import Counted
+from fairlead.measure.tally import DecisionCount
 from fairlead.pipeline.columns import VERSION
 from fairlead.pipeline.intake.validate import text
 from fairlead.rows import DECISION
@@ -33,7 +33,7 @@ def finest(written: DataFrame, cluster: Column, subject: Column, *also: Column) 
     )
 
 
-def counted(counts: DataFrame) -> list[Counted]:
+def counted(counts: DataFrame) -> list[DecisionCount]:
     """The finest counts, put together where only what `also` was differs."""
     rows = (
         counts.groupBy("version", "cluster", "subject", "destination", "outcome")
@@ -44,7 +44,7 @@ def counted(counts: DataFrame) -> list[Counted]:
         )
         .collect()
     )
-    return [Counted(**row.asDict()) for row in rows]
+    return [DecisionCount(**row.asDict()) for row in rows]
 
 
 def messages(written: DataFrame, plan: Plan) -> dict[int, int]:

@@ -22,8 +22,8 @@ from pyspark.sql.types import StructType
 
 from fairlead.errors import OutputError
 from fairlead.pipeline.intake.catalog import RUN, files_of, has_schema, with_ending
-from fairlead.pipeline.output.claim import Claim
-from fairlead.pipeline.output.delivery import Delivery
+from fairlead.pipeline.output.claim import RunClaim
+from fairlead.pipeline.output.delivery import ResultsDelivery
 from fairlead.pipeline.output.disk_full import writing
 from fairlead.pipeline.paths import CLAIM, SUMMARY, TABLE
 from fairlead.pipeline.spark.refusals import why
@@ -34,7 +34,7 @@ EVERY: Final = (*PARTS.values(), RUN)
 FILES: Final = "name string, content string"
 
 
-class CatalogDelivery(Delivery):
+class CatalogDelivery(ResultsDelivery):
     """Results in three tables, of which the last is filled last."""
 
     def __init__(self, out: str, *, overwrite: bool, read: str = "") -> None:
@@ -43,7 +43,7 @@ class CatalogDelivery(Delivery):
         if read in {with_ending(out, ending) for ending in EVERY}:
             raise OutputError(f"{out}: found the table that is read, allowed: another one")
         self._spark: SparkSession | None = None
-        self._claim = Claim.own()
+        self._claim = RunClaim.own()
         self._before: dict[str, str] = {}
         """The small files of the results that are to be replaced."""
         self._files: dict[str, str] = {}
@@ -88,7 +88,7 @@ class CatalogDelivery(Delivery):
     def _refuse_claimed(self, files: dict[str, str]) -> None:
         if CLAIM not in files:
             return
-        claim = msgspec.json.decode(files[CLAIM], type=Claim)
+        claim = msgspec.json.decode(files[CLAIM], type=RunClaim)
         lives = claim.lives()
         if lives is False:
             return

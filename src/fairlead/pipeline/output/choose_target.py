@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairlead.errors import OutputError
-from fairlead.pipeline.output.delivery import Delivery
+from fairlead.pipeline.output.delivery import ResultsDelivery
 from fairlead.pipeline.output.folder import FolderDelivery
 from fairlead.pipeline.paths import TABLE, local
 
@@ -18,7 +18,7 @@ def delivery_to(
     read: str = "",
     also_read: Sequence[Path] = (),
     tables: bool = False,
-) -> Delivery:
+) -> ResultsDelivery:
     """A delivery to a path, a URI or a table; refuses what can be refused without a session.
 
     `read`: where the messages are; `also_read`: files of this machine that the run reads, too;

@@ -25,7 +25,7 @@ START: Final = 19
 """Where Linux says when a process was started, after the name of its program and its state."""
 
 
-class Claim(msgspec.Struct, frozen=True):
+class RunClaim(msgspec.Struct, frozen=True):
     """A run that writes."""
 
     token: str
@@ -62,12 +62,12 @@ class Claim(msgspec.Struct, frozen=True):
         return f"process {self.process} on {self.host}, since {self.since}"
 
 
-def take(place: HadoopPath, out: str) -> Claim:
+def take(place: HadoopPath, out: str) -> RunClaim:
     """Claim a place for this process: of two that do so at once, one does.
 
     `place`: of the small file. Raises OutputError where another run has the claim, OSError.
     """
-    claim = Claim.own()
+    claim = RunClaim.own()
     try:
         write(claim, place)
     except FileExistsError:
@@ -77,12 +77,12 @@ def take(place: HadoopPath, out: str) -> Claim:
     return claim
 
 
-def write(claim: Claim, place: HadoopPath) -> None:
+def write(claim: RunClaim, place: HadoopPath) -> None:
     """Put the small file there. Raises FileExistsError where there is one, OSError."""
     place.create(msgspec.json.encode(claim))
 
 
-def check(claim: Claim, place: HadoopPath, out: str) -> None:
+def check(claim: RunClaim, place: HadoopPath, out: str) -> None:
     """Make sure that a place is still claimed by this run. Raises OutputError, OSError.
 
     Not every object store looks whether a file is there in the same step in which it writes it.
@@ -93,14 +93,14 @@ def check(claim: Claim, place: HadoopPath, out: str) -> None:
         raise OutputError(f"{out}: found that another run has taken the place meanwhile{who}")
 
 
-def found(place: HadoopPath) -> Claim | None:
+def found(place: HadoopPath) -> RunClaim | None:
     """The claim in a file; None where there is no such file, or no whole one. Raises OSError."""
     with suppress(FileNotFoundError, msgspec.MsgspecError):
-        return msgspec.json.decode(place.read(), type=Claim)
+        return msgspec.json.decode(place.read(), type=RunClaim)
     return None
 
 
-def refuse(claim: Claim | None, place: HadoopPath, out: str) -> None:
+def refuse(claim: RunClaim | None, place: HadoopPath, out: str) -> None:
     """Refuse a place to which another run writes, or may write. Raises OutputError."""
     lives = None if claim is None else claim.lives()
     if lives is False:

@@ -32,7 +32,7 @@ class CommitByLastFile:
         """`out`: the place as it was given."""
         self.folder = final
         self.out, self.overwrite = out, overwrite
-        self._claim: claims.Claim | None = None
+        self._claim: claims.RunClaim | None = None
         self._begun = False
 
     def begin(self) -> None:

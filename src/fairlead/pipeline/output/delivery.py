@@ -16,7 +16,7 @@ NUMBERS: Final = re.compile(r"\[\n[-+\d.,e\s]+\]")
 """A list of numbers in JSON; inside a text a line break would be escaped."""
 
 
-class Delivery(ABC):
+class ResultsDelivery(ABC):
     """Results in the making; `finish` makes them those of the place.
 
     Used as a context: on an error, or when nobody finishes it, what was made is removed.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from fairlead.errors import OutputError
-from fairlead.pipeline.output.delivery import Delivery
+from fairlead.pipeline.output.delivery import ResultsDelivery
 from fairlead.pipeline.output.disk_full import writing
 from fairlead.pipeline.output.staging import Making, clear_dead
 from fairlead.pipeline.paths import (
@@ -28,7 +28,7 @@ LONGEST_NAME: Final = 255 - len(".12345678.lock") - 1
 """Bytes; file systems take 255, and what is made has a longer name at first."""
 
 
-class FolderDelivery(Delivery):
+class FolderDelivery(ResultsDelivery):
     """A folder in the making beside its final place; `finish` puts it there in one step.
 
     Used as a context: on an error, or when nobody finishes it, the folder in the making is
@@ -166,7 +166,7 @@ class FolderDelivery(Delivery):
             _sync(self.final.parent)
 
 
-def of_this_machine(delivery: Delivery) -> FolderDelivery:
+def of_this_machine(delivery: ResultsDelivery) -> FolderDelivery:
     """The delivery, where it is to a folder of this machine. Raises OutputError."""
     if not isinstance(delivery, FolderDelivery):
         raise OutputError(

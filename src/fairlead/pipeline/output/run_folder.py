@@ -13,7 +13,7 @@ from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import UserError
 from fairlead.pipeline.constants import ALL_ROWS
 from fairlead.pipeline.intake.files import kind_of, names_in
-from fairlead.pipeline.output.delivery import Delivery
+from fairlead.pipeline.output.delivery import ResultsDelivery
 from fairlead.pipeline.paths import COMPARISON, SUMMARY
 from fairlead.results.comparison import Comparison, Waits
 from fairlead.rows import without_decisions
@@ -110,7 +110,7 @@ def clusters_of(manifest: Mapping[str, Any]) -> list[Cluster]:
 
 
 def write_scenario(
-    delivery: Delivery, folder: str, plan: Plan, file_format: str, rows: str = ALL_ROWS
+    delivery: ResultsDelivery, folder: str, plan: Plan, file_format: str, rows: str = ALL_ROWS
 ) -> None:
     """Write what the decisions of one scenario of a replay were made with.
 
@@ -132,7 +132,7 @@ def _plain(plan: Plan) -> dict[str, Any]:
 
 
 def write_manifest(
-    delivery: Delivery,
+    delivery: ResultsDelivery,
     plan: ClassifiedPlan,
     starts: Sequence[tuple[int, str]],
     states: Sequence[Mapping[str, object]],

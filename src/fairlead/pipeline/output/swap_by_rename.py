@@ -30,7 +30,7 @@ class SwapByRename:
             raise OutputError(f"{out}: found a whole file system, allowed: a folder in it")
         self.final, self.parent = final, parent
         self.out, self.overwrite = out, overwrite
-        self.claim = claims.Claim.own()
+        self.claim = claims.RunClaim.own()
         self.folder = parent / f".{final.name}.{self.claim.token}"
         self._begun = False
 

@@ -18,7 +18,7 @@ from fairlead.pipeline.output.run_folder import MANIFEST, clusters_of, manifest_
 from fairlead.pipeline.output.write import OPTIONS
 from fairlead.pipeline.paths import CLAIM, COMPARISON, SUMMARY, TABLE
 from fairlead.pipeline.questions.explain import Why, why
-from fairlead.pipeline.questions.runs import DECISIONS, Run
+from fairlead.pipeline.questions.runs import DECISIONS, RunFolder
 from fairlead.pipeline.spark.hadoop import HadoopPath
 
 REJECTED: Final = "rejected"
@@ -26,7 +26,7 @@ PART: Final = "part-"
 READ: Final = {"csv": {"multiLine": "true"}, "json": {"primitivesAsString": "true"}}
 
 
-def run_at(spark: SparkSession, uri: str) -> Run | None:
+def run_at(spark: SparkSession, uri: str) -> RunFolder | None:
     """What a folder elsewhere holds; None where it is no run's, such as a journal's.
 
     Raises UserError where the run is not whole, or it is a whole replay; EnvironmentProblem.
@@ -37,16 +37,16 @@ def run_at(spark: SparkSession, uri: str) -> Run | None:
         folder = HadoopPath(spark, uri)
         if not any((folder / name).exists() for name in (MANIFEST, COMPARISON, CLAIM)):
             return None
-    return Run(manifest_at(spark, uri), None)
+    return RunFolder(manifest_at(spark, uri), None)
 
 
-def _of_tables(spark: SparkSession, place: str) -> Run | None:
+def _of_tables(spark: SparkSession, place: str) -> RunFolder | None:
     files = files_of(spark, place.removeprefix(TABLE))
     if files is None:
         return None
     if SUMMARY not in files or MANIFEST not in files:
         raise not_whole(place, SUMMARY)
-    return Run(manifest_in(files[MANIFEST].encode(), f"{place}: {MANIFEST}"), None)
+    return RunFolder(manifest_in(files[MANIFEST].encode(), f"{place}: {MANIFEST}"), None)
 
 
 def manifest_at(spark: SparkSession, uri: str) -> dict[str, Any]:

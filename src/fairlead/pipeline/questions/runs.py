@@ -19,7 +19,7 @@ from fairlead.pipeline.streaming.commit import StreamFolder
 DECISIONS: Final = "decisions"
 
 
-class Run(NamedTuple):
+class RunFolder(NamedTuple):
     """A folder of results."""
 
     manifest: dict[str, Any]
@@ -28,7 +28,7 @@ class Run(NamedTuple):
     """Of a stream: where its micro-batches that are committed have their decisions."""
 
 
-def run_of(folder: Path) -> Run:
+def run_of(folder: Path) -> RunFolder:
     """What the folder holds. Raises UserError where it holds no run."""
     stream = StreamFolder(folder)
     commit = stream.commit()
@@ -39,13 +39,13 @@ def run_of(folder: Path) -> Run:
                 f"{folder}: found a scenario of which not all rows were kept (--rows "
                 f"{manifest['rows']}), allowed: one with all rows"
             )
-        return Run(manifest, None)
+        return RunFolder(manifest, None)
     manifest = {
         "file_format": commit.options["format"],
         "clusters": commit.clusters,
         "changes": commit.changes,
     }
-    return Run(manifest, stream.committed(DECISIONS, commit))
+    return RunFolder(manifest, stream.committed(DECISIONS, commit))
 
 
 def row_of(files: list[Path], file_format: str, message_id: str) -> tuple[int, int] | None:

@@ -25,7 +25,7 @@ from fairlead.pipeline.measure.attempts import last_attempts
 from fairlead.pipeline.questions.diff import STARTED_AFTER, STARTED_BEFORE, compare, joined
 from fairlead.pipeline.replay import prepare
 from fairlead.replay.raised import refuse_fifo
-from fairlead.results.whatif import Shift, WhatIf
+from fairlead.results.whatif import RaiseEffect, Shift
 from fairlead.rows import ATTEMPT, DECISION
 
 RAISE: Final = "~" + PREFIX + "raised"
@@ -95,7 +95,7 @@ def _whose(messages: DataFrame, group: str) -> list[dict[str, str]]:
     return sorted(owners, key=lambda row: [row[name] for name in names])
 
 
-def what_if(decisions: DataFrame, plan: Plan, group: str, time: int, priority: int) -> WhatIf:
+def what_if(decisions: DataFrame, plan: Plan, group: str, time: int, priority: int) -> RaiseEffect:
     """Raise a group of a scenario at a time, and tell what that does. Raises UserError."""
     refuse_fifo(plan)
     messages = messages_of(decisions)
@@ -108,7 +108,7 @@ def what_if(decisions: DataFrame, plan: Plan, group: str, time: int, priority: i
         compared.unpersist()
 
 
-def _effect(compared: DataFrame, group: str) -> WhatIf:
+def _effect(compared: DataFrame, group: str) -> RaiseEffect:
     later = (F.col(STARTED_AFTER) - F.col(STARTED_BEFORE)) / MICROS
     moved = compared.select(
         "id",
@@ -141,7 +141,7 @@ def _effect(compared: DataFrame, group: str) -> WhatIf:
         .collect()
     )
     figures: Mapping[str, Any] = totals.asDict()
-    return WhatIf(
+    return RaiseEffect(
         group=group,
         waiting=figures["waiting"],
         raised=[Shift(row["id"], 1, row["before"], row["later"]) for row in raised],

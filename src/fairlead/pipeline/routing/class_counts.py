@@ -236,7 +236,7 @@ def eligible_rows(plan: ClassifiedPlan) -> Iterable[Sequence[Any]]:
     (version, class, whether a message finds somebody, how it is bound by default, whether what it
     says of that itself counts, epoch: how often bindings may have ended by then).
     """
-    epochs: dict[int, Epochs] = {}
+    epochs: dict[int, BindingEpochs] = {}
     bound = homes(plan)
     for at, states in plan.versions():
         for code, message_class in enumerate(plan.classes):
@@ -247,11 +247,11 @@ def eligible_rows(plan: ClassifiedPlan) -> Iterable[Sequence[Any]]:
                 # Where a binding can end, one that finds nobody may still be bound to somebody.
                 eligible = state.rebinds or bool(state.eligible(message_class.values).members)
                 bind = state.bind_default(state.key(message_class.values))
-                epoch = epochs.setdefault(code, Epochs()).at(state, message_class.values)
+                epoch = epochs.setdefault(code, BindingEpochs()).at(state, message_class.values)
                 yield (at, code, eligible, bind, not state.rebinds, epoch)
 
 
-class Epochs:
+class BindingEpochs:
     """Counts the versions at which a message may have to go elsewhere than its group before."""
 
     def __init__(self) -> None:
@@ -261,7 +261,7 @@ class Epochs:
         self.somebody: bool | None = None
 
     def at(self, state: AnyState, values: AttributeValues) -> int:
-        """The epoch of this version; to be asked for each in turn."""
+        """The epoch of this version; to be asked for one version after another."""
         if state.rebinds:
             now = frozenset((member, state.address(member)) for member in state.holding(values))
             somebody = bool(state.eligible(values).members)

@@ -130,7 +130,7 @@ def rebound(
     return Rebound(settled, of_every_block(at, len(blocks), start), members, results)
 
 
-class Groups:
+class BoundGroups:
     """Everything that can be bound, by number; grows as it is met."""
 
     def __init__(self) -> None:
@@ -189,7 +189,7 @@ def _runner(  # type: ignore[no-untyped-def]  # noqa: ANN202
     plan: ClassifiedPlan, blocks: int, state: Mapping[str, object], *, timed: bool, dated: bool
 ):
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        router, groups, current = Router(plan), Groups(), None
+        router, groups, current = Router(plan), BoundGroups(), None
         router.load(state)
         for every in batches:
             first = int(np.count_nonzero(np.asarray(every.column(BLOCK)) == BEFORE))

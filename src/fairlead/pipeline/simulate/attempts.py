@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import ClassifiedPlan
-from fairlead.measure.lanes import Asked, MeasuredLanes
+from fairlead.measure.lanes import MeasuredLanes, MeasureRequest
 from fairlead.measure.measured import NOTHING, Measured
 from fairlead.measure.meter import What
 from fairlead.pipeline.columns import BLOCK, NUMBER, SCENARIO, THERE, looked_up
@@ -29,7 +29,7 @@ from fairlead.pipeline.routing.route import CHANGED, changed
 from fairlead.pipeline.simulate.gather import Gathered, packed, pieces
 from fairlead.replay.batch import Attempts, Traits
 from fairlead.replay.layout import NEVER
-from fairlead.replay.traffic import Lane, Lanes
+from fairlead.replay.traffic import Lane, ScenarioRuns
 from fairlead.replay.words import CODED_WORDS
 from fairlead.rows import ATTEMPT, DECISION
 
@@ -82,7 +82,7 @@ def simulated(
     ends = list(accumulate(found.sizes))
     if what is None:
         return in_order.mapInArrow(_simulator(shares, found.traits, ends), SPARK_SCHEMA)
-    meters = _metered(shares, found.traits, ends, Asked(what, found.clusters), keep=keep)
+    meters = _metered(shares, found.traits, ends, MeasureRequest(what, found.clusters), keep=keep)
     return in_order.mapInArrow(meters, f"{SPARK_SCHEMA}, {MEASURED} binary")
 
 
@@ -121,10 +121,10 @@ def _simulator(
     shares: Sequence[Sequence[Lane]], traits: Traits, ends: Sequence[int]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def simulate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        lanes: Lanes | None = None
+        lanes: ScenarioRuns | None = None
         seen = 0
         for task, messages in _pieces(batches):
-            lanes = lanes or Lanes(shares[task], traits)
+            lanes = lanes or ScenarioRuns(shares[task], traits)
             seen += messages.num_rows
             for scenario, attempts in lanes.feed(lanes.read(messages)):
                 yield _rows(scenario, attempts, ends)
@@ -140,7 +140,7 @@ def _metered(
     shares: Sequence[Sequence[Lane]],
     traits: Traits,
     ends: Sequence[int],
-    asked: Asked,
+    asked: MeasureRequest,
     *,
     keep: bool,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

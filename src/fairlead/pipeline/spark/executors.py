@@ -37,7 +37,7 @@ log = logging.getLogger("fairlead")
 _asked: Final[WeakSet[SparkSession]] = WeakSet()
 
 
-class Executor(NamedTuple):
+class ExecutorPython(NamedTuple):
     """What an executor said of its Python."""
 
     machine: str
@@ -79,13 +79,13 @@ def _ask(spark: SparkSession, progress: Progress) -> None:
     answers = spark.range(0, TASKS, 1, TASKS).select(_answer().alias("answer"))
     try:
         with progress("ask executors"):
-            executors = {Executor(*row["answer"]) for row in answers.collect()}
+            executors = {ExecutorPython(*row["answer"]) for row in answers.collect()}
     except (PySparkException, Py4JError) as error:
         raise EnvironmentProblem(f"executors run no Python: {_reason(error)}; {HELP}") from error
     refuse(sorted(executors))
 
 
-def refuse(executors: Iterable[Executor]) -> None:
+def refuse(executors: Iterable[ExecutorPython]) -> None:
     """Refuse the first executor that could not do the work. Raises EnvironmentProblem."""
     local_version = version("fairlead")
     for executor in executors:

@@ -30,7 +30,7 @@ from fairlead.pipeline.spark.session import compiled_methods
 from fairlead.pipeline.streaming import rolling
 from fairlead.pipeline.streaming.commit import Commit, StreamFolder, write_json
 from fairlead.pipeline.streaming.differing import differing
-from fairlead.pipeline.streaming.micro_batch import Stream, decide, nothing, plan_of
+from fairlead.pipeline.streaming.micro_batch import StreamBatches, decide, nothing, plan_of
 from fairlead.results.summary import Made, Summary
 
 DAY: Final = 86_400.0
@@ -80,12 +80,12 @@ def follow(
         )
     known = changes if callable(changes) else _constant(changes_in(changes))
     options = Options(trust_ids=trust_ids, file_format=file_format)
-    settings = Asked(clusters_in(clusters), known, options, horizon, every, available_now)
+    settings = StreamRequest(clusters_in(clusters), known, options, horizon, every, available_now)
     return start(messages, str(out), settings, lambda rows: (rows, []))
 
 
 @dataclass(frozen=True)
-class Asked:
+class StreamRequest:
     """What a stream is asked for, beside its messages."""
 
     clusters: Sequence[Cluster]
@@ -153,7 +153,9 @@ class Following:
 class _Work:
     """What is done with each micro-batch."""
 
-    def __init__(self, stream: Stream, commit: Commit, asked: Asked, source: Source) -> None:
+    def __init__(
+        self, stream: StreamBatches, commit: Commit, asked: StreamRequest, source: Source
+    ) -> None:
         self.stream, self.commit, self.asked, self.source = stream, commit, asked, source
         self.summary: Summary | None = None
         self.error: Exception | None = None
@@ -217,12 +219,12 @@ class _Stopping(Exception):  # noqa: N818 - it is no error
     """The stream is being stopped; the micro-batch comes again when it goes on."""
 
 
-def check(out: str, asked: Asked) -> bool:
+def check(out: str, asked: StreamRequest) -> bool:
     """Refuse what can be refused without Spark; returns whether the stream has begun before."""
     return _begun(_stream(out, asked)).batch >= 0
 
 
-def start(messages: DataFrame, out: str, asked: Asked, source: Source) -> Following:
+def start(messages: DataFrame, out: str, asked: StreamRequest, source: Source) -> Following:
     """Begin, or go on. `source`: makes messages of what Spark brings. Raises UserError."""
     if type(messages).__module__.startswith("pyspark.sql.connect"):
         raise UserError(NO_CONNECT)
@@ -246,7 +248,7 @@ def start(messages: DataFrame, out: str, asked: Asked, source: Source) -> Follow
     return Following(query, work, held)
 
 
-def _stream(out: str, asked: Asked) -> Stream:
+def _stream(out: str, asked: StreamRequest) -> StreamBatches:
     place = local(out)
     if place is None:
         raise OutputError(f"{out}: found a place elsewhere, allowed: a folder of this machine")
@@ -264,7 +266,7 @@ def _stream(out: str, asked: Asked) -> Stream:
     if not place.parent.is_dir():
         raise OutputError(f"{out}: the folder {place.parent} does not exist")
     horizon = round(asked.horizon * MICROS)
-    return Stream(
+    return StreamBatches(
         StreamFolder(place),
         asked.clusters,
         lambda: list(asked.changes()),
@@ -272,7 +274,7 @@ def _stream(out: str, asked: Asked) -> Stream:
     )
 
 
-def _begun(stream: Stream) -> Commit:
+def _begun(stream: StreamBatches) -> Commit:
     """How far it has come. Raises OutputError where this is not the stream of the folder."""
     folder, options = stream.folder, stream.options
     now = Commit(

@@ -23,7 +23,7 @@ from fairlead.compiled.router import EARLIEST, Carried, Router
 from fairlead.errors import ChangeError, MessageError
 from fairlead.measure.tally import check_nothing_lost
 from fairlead.pipeline.columns import ARRIVAL
-from fairlead.pipeline.dispatch import Prepared, prepare
+from fairlead.pipeline.dispatch import PreparedTable, prepare
 from fairlead.pipeline.intake.read import columns_of
 from fairlead.pipeline.options import Options
 from fairlead.pipeline.output import run_folder
@@ -41,7 +41,7 @@ SHOWN: Final = 3
 
 
 @dataclass(frozen=True)
-class Stream:
+class StreamBatches:
     """What all micro-batches of a stream have in common."""
 
     folder: StreamFolder
@@ -56,7 +56,9 @@ class Stream:
         return self.options.horizon or 0
 
 
-def decide(rows: DataFrame, stream: Stream, commit: Commit, batch: int, files: list[str]) -> Commit:
+def decide(
+    rows: DataFrame, stream: StreamBatches, commit: Commit, batch: int, files: list[str]
+) -> Commit:
     """Decide on the messages of one micro-batch; returns the commit after it, which is written.
 
     `files`: which it was made of, where that is known. Raises UserError, and nothing is committed.
@@ -83,7 +85,7 @@ def decide(rows: DataFrame, stream: Stream, commit: Commit, batch: int, files: l
     return after
 
 
-def nothing(stream: Stream, commit: Commit, batch: int) -> Commit:
+def nothing(stream: StreamBatches, commit: Commit, batch: int) -> Commit:
     """The commit after a micro-batch without a row, which is written."""
     after = msgspec.structs.replace(commit, batch=batch)
     folder = stream.folder
@@ -97,7 +99,7 @@ def nothing(stream: Stream, commit: Commit, batch: int) -> Commit:
     return after
 
 
-def plan_of(stream: Stream, commit: Commit) -> Plan:
+def plan_of(stream: StreamBatches, commit: Commit) -> Plan:
     """The clusters, and all changes that were read."""
     return Plan(stream.clusters, [Change.at_micros(**change) for change in commit.changes])
 
@@ -162,7 +164,7 @@ def _plain(change: Change) -> dict[str, Any]:
     return {name: value for name, value in change.to_dict().items() if name != "where"}
 
 
-def _since(rows: DataFrame, folder: StreamFolder, commit: Commit, stream: Stream) -> Since:
+def _since(rows: DataFrame, folder: StreamFolder, commit: Commit, stream: StreamBatches) -> Since:
     spark = rows.sparkSession
     binds = any(cluster.start().binds for cluster in stream.clusters)
     return Since(
@@ -173,7 +175,7 @@ def _since(rows: DataFrame, folder: StreamFolder, commit: Commit, stream: Stream
     )
 
 
-def _write(ready: Prepared, stream: Stream, commit: Commit, batch: int) -> Commit:
+def _write(ready: PreparedTable, stream: StreamBatches, commit: Commit, batch: int) -> Commit:
     """Write all parts of the micro-batch; returns the commit that says so."""
     folder, options = stream.folder, stream.options
     spark, file_format, survey = ready.rows.sparkSession, options.file_format, ready.survey
@@ -221,7 +223,7 @@ def _write(ready: Prepared, stream: Stream, commit: Commit, batch: int) -> Commi
     )
 
 
-def _carried(ready: Prepared, commit: Commit) -> Carried:
+def _carried(ready: PreparedTable, commit: Commit) -> Carried:
     """Where clusters and streams of messages stand after the micro-batch."""
     before = Carried.load(commit.carried) if commit.carried else Carried()
     router = Router(ready.plan)
@@ -233,7 +235,7 @@ def _carried(ready: Prepared, commit: Commit) -> Carried:
 
 
 def _manifest(
-    ready: Prepared, options: Options, files: list[str], commit: Commit
+    ready: PreparedTable, options: Options, files: list[str], commit: Commit
 ) -> dict[str, Any]:
     """With what the micro-batch was decided, as `explain` needs it."""
     content = run_folder.manifest(

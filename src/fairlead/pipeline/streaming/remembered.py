@@ -23,7 +23,7 @@ from fairlead.pipeline.columns import (
     WORD,
     small_table,
 )
-from fairlead.pipeline.dispatch import Prepared
+from fairlead.pipeline.dispatch import PreparedTable
 from fairlead.pipeline.intake.unique import AGAIN, HASH
 from fairlead.pipeline.paths import on_this_machine
 from fairlead.pipeline.streaming.commit import Commit, Remembered, StreamFolder
@@ -57,7 +57,7 @@ def groups_before(spark: SparkSession, folder: StreamFolder, commit: Commit) -> 
     )
 
 
-def clock(ready: Prepared, before: int) -> int:
+def clock(ready: PreparedTable, before: int) -> int:
     """The latest time of any row so far that was a message, or one again."""
     period = ready.survey.period
     if not ready.survey.rejected:
@@ -72,7 +72,7 @@ def _seen(rows: DataFrame) -> DataFrame:
 
 
 def remember_ids(
-    ready: Prepared, folder: StreamFolder, commit: Commit, batch: int, now: int, horizon: int
+    ready: PreparedTable, folder: StreamFolder, commit: Commit, batch: int, now: int, horizon: int
 ) -> list[Remembered]:
     """Write the ids of a micro-batch; returns all folders that are looked at from now on.
 
@@ -106,7 +106,7 @@ def _to_merge(kept: Sequence[Remembered], rows: int) -> list[Remembered]:
 
 
 def remember_groups(
-    ready: Prepared, before: DataFrame, folder: StreamFolder, now: int, horizon: int
+    ready: PreparedTable, before: DataFrame, folder: StreamFolder, now: int, horizon: int
 ) -> None:
     """Write to whom each group is bound after a micro-batch, where it is not forgotten.
 
@@ -121,7 +121,7 @@ def remember_groups(
     every.coalesce(1).write.parquet(folder.making("state/groups"))
 
 
-def _bound_last(ready: Prepared, members: DataFrame) -> DataFrame:
+def _bound_last(ready: PreparedTable, members: DataFrame) -> DataFrame:
     """Each group that was seen: to whom it is bound since it was forgotten last, if to anybody."""
     rows = [(number, json.dumps(home)) for home, number in numbered_homes(ready.plan).items()]
     names = small_table(ready.rows.sparkSession, {WHOSE: pa.int32(), HOME: pa.string()}, rows)

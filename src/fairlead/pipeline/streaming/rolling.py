@@ -16,15 +16,15 @@ from fairlead.measure import facts
 from fairlead.measure.bins import MAX_BINS, Bins, widths
 from fairlead.measure.levels import levels
 from fairlead.measure.over_time import busiest
-from fairlead.measure.tally import Counted, digest, outcomes, phases, unknown_clusters
+from fairlead.measure.tally import DecisionCount, digest, outcomes, phases, unknown_clusters
 from fairlead.pipeline.columns import TIME
-from fairlead.pipeline.dispatch import Prepared
+from fairlead.pipeline.dispatch import PreparedTable
 from fairlead.pipeline.measure.counts import by_all, messages
 from fairlead.pipeline.measure.over_time import BIN, over_time
 from fairlead.pipeline.measure.tally import counted
 from fairlead.pipeline.paths import on_this_machine
 from fairlead.pipeline.streaming.commit import Commit, StreamFolder
-from fairlead.results.summary import Facts, Made, Period, Stream, Streams, Summary
+from fairlead.results.summary import Made, Period, ReportFacts, StreamCounts, Streams, Summary
 
 BY: Final = ("version", "cluster", "subject", "destination", "outcome", BIN)
 COUNTS: Final = (
@@ -38,7 +38,7 @@ COUNTS: Final = (
 class Rolled:
     """The counts of a micro-batch, and of all up to it."""
 
-    new: list[Counted]
+    new: list[DecisionCount]
     messages: dict[int, int]
     """Of the micro-batch, by version."""
     width: int
@@ -48,7 +48,7 @@ class Rolled:
     """Messages so far of clusters that no file has."""
 
 
-def roll(written: DataFrame, ready: Prepared, folder: StreamFolder, commit: Commit) -> Rolled:
+def roll(written: DataFrame, ready: PreparedTable, folder: StreamFolder, commit: Commit) -> Rolled:
     """Count what a micro-batch wrote, and write down what all so far come to."""
     plan, spark = ready.plan, written.sparkSession
     period = _period(commit, ready)
@@ -85,7 +85,7 @@ def _before(spark: SparkSession, folder: StreamFolder, commit: Commit) -> DataFr
     )
 
 
-def _period(commit: Commit, ready: Prepared) -> tuple[int, int] | None:
+def _period(commit: Commit, ready: PreparedTable) -> tuple[int, int] | None:
     ends = [time for time in (commit.first, commit.last) if time is not None]
     ends += ready.survey.period or ()
     return (min(ends), max(ends)) if ends else None
@@ -135,8 +135,8 @@ def summary(
 
 
 def _facts(
-    every: DataFrame, counts: list[Counted], commit: Commit, plan: Plan, made: Made
-) -> Facts:
+    every: DataFrame, counts: list[DecisionCount], commit: Commit, plan: Plan, made: Made
+) -> ReportFacts:
     period = None
     seen = None
     if commit.first is not None and commit.last is not None:
@@ -146,7 +146,7 @@ def _facts(
         numbered = every.withColumn(BIN, (F.col(BIN) - start).cast("int"))
         top, on = busiest(counts, plan), levels(plan, counts)
         seen = over_time(numbered, BIN, bins, top, on, plan)
-    return Facts(
+    return ReportFacts(
         made=made,
         period=period,
         over_time=seen if seen is not None and seen.outcomes else None,
@@ -159,6 +159,8 @@ def _facts(
 
 
 def _streams(upcoming: Mapping[tuple[str, ...], int]) -> Streams:
-    streams = [Stream("/".join(part for part in name if part), n) for name, n in upcoming.items()]
+    streams = [
+        StreamCounts("/".join(part for part in name if part), n) for name, n in upcoming.items()
+    ]
     streams.sort(key=lambda stream: (-stream.messages, stream.name))
     return Streams(len(streams), streams[: facts.MAX_STREAMS])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from fairlead.report.over_time import CHANGE
-from fairlead.report.replayed.plots import Line, Up, lines
+from fairlead.report.replayed.plots import PlotLine, Up, lines
 from fairlead.report.replayed.queues import happened, marks_of, points
 from fairlead.report.replayed.shown import LEFT_IN, Drawn, Shown
 from fairlead.report.replayed.wait_axis import wait_axis
@@ -114,7 +114,7 @@ def _figure(
     width = max(course.width for course in courses)
     marks = marks_of(happened(shown.drawn), first, last, width, dates=dates)
     series = [
-        Line(course.drawn.name, points(course.start, course.width, course.values, dates=dates))
+        PlotLine(course.drawn.name, points(course.start, course.width, course.values, dates=dates))
         for course in courses
     ]
     return Figure(

@@ -9,8 +9,8 @@ from typing import Final
 
 from fairlead.report.replayed.plots import differences
 from fairlead.report.replayed.shown import KINDS, LEFT_IN, PLURALS, Drawn, Shown, called, waits_of
-from fairlead.results.comparison import Scenario, Waits
-from fairlead.text import LONGEST_NAME, Names, length, visible
+from fairlead.results.comparison import ScenarioResult, Waits
+from fairlead.text import LONGEST_NAME, ShortNames, length, visible
 from fairlead.web.charts import Bar
 from fairlead.web.parts import MAX_ROWS, Figure, table
 
@@ -52,7 +52,7 @@ def against_the_first(shown: Shown) -> list[Figure]:
     return [_card(comparison, reach) for comparison in compared]
 
 
-def gains(first: Scenario, then: Scenario) -> list[Gain]:
+def gains(first: ScenarioResult, then: ScenarioResult) -> list[Gain]:
     """All names that both scenarios have, of kinds of which there are several."""
     shifts = []
     for kind in KINDS:
@@ -76,7 +76,7 @@ class _Compared:
     """Those that differ most come first."""
 
     @classmethod
-    def of(cls, first: Scenario, then: Drawn) -> _Compared:
+    def of(cls, first: ScenarioResult, then: Drawn) -> _Compared:
         whole = Gain(ALL, first.waits, then.scenario.waits)
         names = sorted(gains(first, then.scenario), key=lambda gain: -abs(gain.more))
         return cls(then, whole, names)
@@ -134,7 +134,7 @@ def _about(found: Sequence[Gain], drawn: int) -> str:
 
 
 def _bars(gains: Sequence[Gain]) -> list[Bar]:
-    names = Names(with_cluster=False)
+    names = ShortNames(with_cluster=False)
     return [Bar(names("", None, gain.name), gain.more, _signed(gain.more)) for gain in gains]
 
 

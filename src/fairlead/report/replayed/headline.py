@@ -8,7 +8,7 @@ from fairlead.balance.message import CONTROL, ROUTED
 from fairlead.replay.words import AGAIN
 from fairlead.report.headline import Head, short
 from fairlead.report.replayed.shown import KINDS, LEFT_IN, Shown, called, waits_of
-from fairlead.results.comparison import Comparison, Scenario, Waits
+from fairlead.results.comparison import Comparison, ScenarioResult, Waits
 from fairlead.text import LONGEST_NAME, length, percent, plural, visible
 from fairlead.web.parts import Tile
 
@@ -105,7 +105,7 @@ def _all_the_same(shown: Shown, p99: float) -> str:
     )
 
 
-def _who(shown: Shown, scenario: Scenario) -> str:
+def _who(shown: Shown, scenario: ScenarioResult) -> str:
     """A scenario, those that wait as long at p99, and the verb."""
     same = [shown.quoted(peer) for peer in shown.started if peer.waits.p99 == scenario.waits.p99]
     if len(same) == 1:
@@ -137,7 +137,7 @@ def _part(part: float) -> str:
     return "over 99%" if text == "100%" and part < 1 else text
 
 
-def _more(least: Scenario, most: Scenario) -> str:
+def _more(least: ScenarioResult, most: ScenarioResult) -> str:
     if not least.waits.p99:
         return ""
     times = most.waits.p99 / least.waits.p99
@@ -145,7 +145,7 @@ def _more(least: Scenario, most: Scenario) -> str:
     return f", {text} times as long" if text != "1" else ""
 
 
-def _worst_off(shown: Shown, scenario: Scenario) -> list[str]:
+def _worst_off(shown: Shown, scenario: ScenarioResult) -> list[str]:
     """Whose messages wait longest in a scenario, among several that do not wait alike."""
     names = {kind: waits_of(scenario, kind) for kind in KINDS}
     rows = [
@@ -171,7 +171,7 @@ def _warnings(shown: Shown) -> list[str]:
     return warnings
 
 
-def _unserved(shown: Shown, scenario: Scenario) -> str:
+def _unserved(shown: Shown, scenario: ScenarioResult) -> str:
     lost = {
         outcome: n
         for outcome, n in scenario.outcomes.items()

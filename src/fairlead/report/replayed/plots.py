@@ -40,7 +40,7 @@ LABEL: Final = 0.45
 
 
 @dataclass(frozen=True)
-class Row:
+class PlotRow:
     """What a scenario has under one name: by what it is, its value."""
 
     name: str
@@ -48,11 +48,11 @@ class Row:
     values: dict[str, float]
 
 
-def _named(rows: Sequence[Row]) -> int:
+def _named(rows: Sequence[PlotRow]) -> int:
     return len({row.name for row in rows})
 
 
-def _height(rows: Sequence[Row], lanes: int) -> int:
+def _height(rows: Sequence[PlotRow], lanes: int) -> int:
     return _named(rows) * max(ROW, LANE * lanes + GAP)
 
 
@@ -75,7 +75,7 @@ def _colour(drawn: Sequence[Layer]) -> alt.Color:
     )
 
 
-def waits(rows: Sequence[Row], drawn: Sequence[Layer], *, lanes: bool) -> Spec:
+def waits(rows: Sequence[PlotRow], drawn: Sequence[Layer], *, lanes: bool) -> Spec:
     """Dots on a line for each row: its waits in seconds, on a logarithmic scale.
 
     `lanes`: whether the scenarios of one name stand below each other.
@@ -129,7 +129,7 @@ def waits(rows: Sequence[Row], drawn: Sequence[Layer], *, lanes: bool) -> Spec:
     return finished(_height(rows, len(drawn) if lanes else 1), line, *several, *dots)
 
 
-def parts(rows: Sequence[Row], drawn: Sequence[Layer], what: str) -> Spec:
+def parts(rows: Sequence[PlotRow], drawn: Sequence[Layer], what: str) -> Spec:
     """Bars of parts of 1, those of one name below each other."""
     import altair as alt
 
@@ -241,7 +241,7 @@ def differences(rows: Sequence[Bar], reach: Sequence[float]) -> Spec:
 
 
 @dataclass(frozen=True)
-class Line:
+class PlotLine:
     """A series over time: (place on the axis, value from there on); None where there is none."""
 
     name: str
@@ -261,7 +261,12 @@ class Up:
 
 
 def lines(
-    series: Sequence[Line], drawn: Sequence[Layer], marks: Sequence[Mark], up: Up, *, dates: bool
+    series: Sequence[PlotLine],
+    drawn: Sequence[Layer],
+    marks: Sequence[Mark],
+    up: Up,
+    *,
+    dates: bool,
 ) -> Spec:
     """A line of steps for each series."""
     import altair as alt

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.report.changes import Listed, in_words
+from fairlead.report.changes import ListedChanges, in_words
 from fairlead.report.over_time import CHANGE, MAX_LABELS, labels, place
-from fairlead.report.replayed.plots import Line, Up, lines
+from fairlead.report.replayed.plots import PlotLine, Up, lines
 from fairlead.report.replayed.shown import LEFT_IN, Drawn, Shown
-from fairlead.results.comparison import Queue
-from fairlead.results.summary import Step
+from fairlead.results.comparison import QueueLength
+from fairlead.results.summary import ChangeStep
 from fairlead.text import date, every, moment, visible
 from fairlead.web.charts import Mark
 from fairlead.web.parts import MAX_ROWS, Figure, PageTable, table
@@ -28,14 +28,14 @@ def over_time(shown: Shown) -> list[Figure]:
     return [_chart(shown, pairs)] if pairs else []
 
 
-def _chart(shown: Shown, found: Sequence[tuple[Drawn, Queue]]) -> Figure:
+def _chart(shown: Shown, found: Sequence[tuple[Drawn, QueueLength]]) -> Figure:
     ends = [(queue.start, queue.start + queue.width * len(queue.waiting)) for _, queue in found]
     first, last = min(a for a, _ in ends), max(b for _, b in ends)
     dates = date(first) is not None and date(last) is not None
     width = max(queue.width for _, queue in found)
     marks = marks_of(happened(shown.drawn), first, last, width, dates=dates)
     series = [
-        Line(entry.name, points(queue.start, queue.width, queue.waiting, dates=dates))
+        PlotLine(entry.name, points(queue.start, queue.width, queue.waiting, dates=dates))
         for entry, queue in found
     ]
     most = "; ".join(
@@ -76,7 +76,7 @@ def _mean(n: float) -> str:
     return f"{n:,.0f}" if n >= WHOLE else f"{n:.3g}"
 
 
-def _table(found: Sequence[tuple[Drawn, Queue]]) -> PageTable:
+def _table(found: Sequence[tuple[Drawn, QueueLength]]) -> PageTable:
     waiting = [{q.start + k * q.width: n for k, n in enumerate(q.waiting)} for _, q in found]
     times = sorted({at for column in waiting for at in column})
     return table(
@@ -92,7 +92,7 @@ def _table(found: Sequence[tuple[Drawn, Queue]]) -> PageTable:
 
 def happened(drawn: Sequence[Drawn]) -> list[tuple[int, str]]:
     """(time, changes) of all drawn scenarios; equal ones stand once, with those that have them."""
-    steps: dict[tuple[int, tuple[str, ...], int], tuple[Step, list[str]]] = {}
+    steps: dict[tuple[int, tuple[str, ...], int], tuple[ChangeStep, list[str]]] = {}
     for entry in drawn:
         for step in entry.scenario.changes.first if entry.scenario.changes else ():
             same = (step.time, tuple(step.changes), step.more)
@@ -122,9 +122,11 @@ def marks_of(
     return list(drawn.values())
 
 
-def listed(shown: Shown) -> Listed:
+def listed(shown: Shown) -> ListedChanges:
     """The changes of the drawn scenarios."""
     steps = [(moment(time), text) for time, text in happened(shown.drawn)]
     times = [entry.scenario.changes.times for entry in shown.drawn if entry.scenario.changes]
     left = max(len(steps), *times, 0) > len(steps[:MAX_ROWS])
-    return Listed(steps[:MAX_ROWS], "… more in each scenario's manifest.json" if left else "")
+    return ListedChanges(
+        steps[:MAX_ROWS], "… more in each scenario's manifest.json" if left else ""
+    )

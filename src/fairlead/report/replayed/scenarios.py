@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.report.replayed.plots import Row, waits
+from fairlead.report.replayed.plots import PlotRow, waits
 from fairlead.report.replayed.shown import BUSY, LEFT_IN, Shown, quoted
-from fairlead.results.comparison import Scenario, Waits
+from fairlead.results.comparison import ScenarioResult, Waits
 from fairlead.text import length, plural, visible
 from fairlead.web.parts import Figure, PageTable
 
@@ -44,7 +44,7 @@ def differences(shown: Shown) -> PageTable | None:
     return shown.table(["differs by"], lambda scenario: [_differs(scenario)], texts=2)
 
 
-def _differs(each: Scenario) -> str:
+def _differs(each: ScenarioResult) -> str:
     if not each.differs:
         return AS_IT_IS
     listed = "; ".join(visible(text, LONGEST_DIFFERENCE) for text in each.differs[:MAX_DIFFERENCES])
@@ -58,7 +58,7 @@ def numbers_of(found: Waits, messages: int) -> list[str]:
     return [*(length(wait) if found.messages else "" for wait in waited), f"{messages:,}"]
 
 
-def cells(each: Scenario) -> list[str]:
+def cells(each: ScenarioResult) -> list[str]:
     """Its numbers."""
     used = each.utilisation
     return [
@@ -72,7 +72,7 @@ def cells(each: Scenario) -> list[str]:
 def dots(shown: Shown) -> list[Figure]:
     """A chart of their waits; none where no message was started."""
     rows = [
-        Row(
+        PlotRow(
             entry.name,
             entry.name,
             {what: getattr(entry.scenario.waits, what) for what in QUANTILES},

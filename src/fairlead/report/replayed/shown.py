@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.report.replayed.labels import labels
-from fairlead.results.comparison import Scenario, Waits
+from fairlead.results.comparison import ScenarioResult, Waits
 from fairlead.text import LONGEST_NAME
 from fairlead.web.charts import PALETTE, Layer
 from fairlead.web.parts import MAX_ROWS, PageTable, table
@@ -25,14 +25,14 @@ BUSY: Final = (
 LEFT_IN: Final = "comparison.json"
 PLURALS: Final = {"destination": "destinations", "priority": "priorities", "tenant": "tenants"}
 KINDS: Final = tuple(PLURALS)
-Cells = Callable[[Scenario], Sequence[str]]
+Cells = Callable[[ScenarioResult], Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Drawn:
     """A scenario in the charts."""
 
-    scenario: Scenario
+    scenario: ScenarioResult
     name: str
     colour: str
 
@@ -45,7 +45,7 @@ class Drawn:
 class Shown:
     """The scenarios of a page."""
 
-    def __init__(self, scenarios: Sequence[Scenario]) -> None:
+    def __init__(self, scenarios: Sequence[ScenarioResult]) -> None:
         """All of them, in the order in which they were given."""
         self.all = scenarios
         self._names = labels([scenario.name for scenario in scenarios], LONGEST_NAME)
@@ -58,18 +58,18 @@ class Shown:
             for scenario, colour in zip(self.first(MAX_DRAWN), PALETTE, strict=False)
         ]
 
-    def first(self, most: int) -> list[Scenario]:
+    def first(self, most: int) -> list[ScenarioResult]:
         """The first ones, and always those that wait least and most."""
         extremes = [id(scenario) for scenario in (self.least, self.most) if scenario is not None]
         order = [*extremes, *map(id, self.all)]
         chosen = set(list(dict.fromkeys(order))[:most])
         return [scenario for scenario in self.all if id(scenario) in chosen]
 
-    def quoted(self, scenario: Scenario) -> str:
+    def quoted(self, scenario: ScenarioResult) -> str:
         """Its short name in a sentence."""
         return quoted(self.name(scenario))
 
-    def name(self, scenario: Scenario) -> str:
+    def name(self, scenario: ScenarioResult) -> str:
         """A short name, no two the same."""
         return self._names[scenario.name]
 
@@ -114,11 +114,11 @@ def quoted(name: str) -> str:
     return f"“{name}”"
 
 
-def _p99(scenario: Scenario) -> float:
+def _p99(scenario: ScenarioResult) -> float:
     return scenario.waits.p99
 
 
-def waits_of(scenario: Scenario, kind: str) -> dict[str, Waits]:
+def waits_of(scenario: ScenarioResult, kind: str) -> dict[str, Waits]:
     """By name: the waits of a kind of names, the names with the most messages first."""
     listed: dict[str, list[Waits]] = {
         "destination": scenario.by_destination,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fairlead.report.replayed.plots import Row, parts
+from fairlead.report.replayed.plots import PlotRow, parts
 from fairlead.report.replayed.shown import BUSY, LEFT_IN, Shown
-from fairlead.text import Names, length, plural
+from fairlead.text import ShortNames, length, plural
 from fairlead.web.parts import Figure, table
 
 UTILISATION = "utilisation"
@@ -14,7 +14,7 @@ def by_destination(shown: Shown) -> list[Figure]:
     """A chart; none where no destination's readers are its own."""
     # A file with one cluster names it by the file: its name would tell scenarios apart.
     several = any(len({w.cluster for w in entry.scenario.workers}) > 1 for entry in shown.drawn)
-    names = Names(with_cluster=several)
+    names = ShortNames(with_cluster=several)
     worked = {
         entry.name: {
             names(worker.cluster if several else "", None, worker.destination): worker
@@ -40,7 +40,7 @@ def by_destination(shown: Shown) -> list[Figure]:
     if len(first) < len(most):
         about += f". The {len(first)} with the most messages, of {len(most):,} destinations"
     rows = [
-        Row(name, scenario, {UTILISATION: worker.utilisation or 0.0})
+        PlotRow(name, scenario, {UTILISATION: worker.utilisation or 0.0})
         for name, scenario, worker in bars
     ]
     listing = table(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fairlead.report.replayed.plots import Row, waits
+from fairlead.report.replayed.plots import PlotRow, waits
 from fairlead.report.replayed.scenarios import COLUMNS, numbers_of
 from fairlead.report.replayed.shown import KINDS, LEFT_IN, PLURALS, Shown, waits_of
-from fairlead.text import Names, moment, plural, visible
+from fairlead.text import ShortNames, moment, plural, visible
 from fairlead.web.parts import Figure, PageTable, table
 
 
@@ -29,9 +29,9 @@ def _chart(shown: Shown, kind: str) -> Figure | None:
         for scenario, measures in waited.items()
         if name in measures
     ]
-    short = Names(with_cluster=False)
+    short = ShortNames(with_cluster=False)
     rows = [
-        Row(
+        PlotRow(
             short("", None, name) or f"no {kind}",
             scenario,
             {"p50": measure.p50, "p99": measure.p99},

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.serve import message as messages
-from fairlead.serve.message import Facts
+from fairlead.serve.message import DeliveryFacts
 from fairlead.serve.node.port import Wire
 from fairlead.serve.wire.events import Disposed, Link, Outcome
 from fairlead.store.message import Message
@@ -39,7 +39,7 @@ class BrowserLink:
         while self.credit > 0 and self._left and not self.wire.full:
             message = self._left.popleft()
             self._hold(-_size(message))
-            facts = Facts(message.id, message.group, message.type, message.sent, 1, now)
+            facts = DeliveryFacts(message.id, message.group, message.type, message.sent, 1, now)
             sections = messages.outgoing(message.envelope, message.body, facts)
             self.wire.send(self.link, sections, settled=self.link.settled)
             self.credit -= 1

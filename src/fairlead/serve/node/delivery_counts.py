@@ -17,7 +17,7 @@ MOST: Final = 100_000
 """So many messages are remembered; the groups that came back first are forgotten first."""
 
 
-class Tried(Struct):
+class GroupDeliveries(Struct):
     """What is known of a group that was taken."""
 
     before: int
@@ -47,22 +47,22 @@ class DeliveryCounts:
 
     def __init__(self) -> None:
         """Nothing is known yet."""
-        self._groups: dict[int, tuple[Tried, int]] = {}
+        self._groups: dict[int, tuple[GroupDeliveries, int]] = {}
         """Each with how much it counts for."""
         self._size = 0
 
-    def taken(self, held: TakenGroup) -> Tried:
+    def taken(self, held: TakenGroup) -> GroupDeliveries:
         """What is known of a group that was just taken."""
         back = held.attempt - 1
         known = self._forget(held.id)
         if known is None:
-            return Tried(back, back, {})
+            return GroupDeliveries(back, back, {})
         others = back  # somebody else has accepted something meanwhile, and it was counted anew
         if back >= known.before:
             others = known.others + max(back - known.before - 1, 0)
-        return Tried(back, others, known.counts)
+        return GroupDeliveries(back, others, known.counts)
 
-    def gave_back(self, group: int, known: Tried) -> None:
+    def gave_back(self, group: int, known: GroupDeliveries) -> None:
         """A group goes back, or what is left of it."""
         self._forget(group)  # what was settled in a transaction that failed goes back twice
         size = len(known.counts) + 1
@@ -71,7 +71,7 @@ class DeliveryCounts:
         while self._size > MOST:
             self._forget(next(iter(self._groups)))
 
-    def _forget(self, group: int) -> Tried | None:
+    def _forget(self, group: int) -> GroupDeliveries | None:
         known, size = self._groups.pop(group, (None, 0))
         self._size -= size
         return known

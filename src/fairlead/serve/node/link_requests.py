@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from fairlead.serve.codec import Described
+from fairlead.serve.codec import DescribedValue
 from fairlead.serve.node.conditions import INVALID, NOT_FOUND, NOT_IMPLEMENTED
 from fairlead.serve.selector import SelectorError, selector
 from fairlead.serve.wire.events import Condition, Link, near
@@ -66,7 +66,7 @@ def _filters(link: Link) -> Iterator[tuple[str, str, Any]]:
     """The filters of a link that are known: name, which it is, and its value."""
     filters = link.source.filter if link.sends else None
     for name, value in filters.items() if isinstance(filters, dict) else ():
-        is_described = isinstance(value, Described)
+        is_described = isinstance(value, DescribedValue)
         descriptor: Any = value.descriptor if is_described else name
         what = FILTERS.get(descriptor) if isinstance(descriptor, str | int) else None
         if what is not None:

@@ -56,8 +56,8 @@ from fairlead.serve.node.senders import Said, SenderLink
 from fairlead.serve.node.subjects import (
     PREFIX,
     WARM,
+    SubjectRequest,
     Subscribers,
-    Wanted,
     name_by,
     refusal_of,
     said_in,
@@ -86,7 +86,7 @@ QUESTION: Final = 4096
 Attachment = SenderLink | ReceiverLink | BrowserLink | Coordinator
 
 
-class Peer(Struct, eq=False):
+class ClientConnection(Struct, eq=False):
     """A connection, and the links on it."""
 
     wire: Wire
@@ -149,8 +149,8 @@ class Links(ABC):
         self._submit = self._units.submit
         self._consumers: dict[str, QueueConsumers] = {}
         self._tries = DeliveryCounts()
-        self._open: dict[int, Peer] = {}
-        self._names: dict[tuple[str, ...], tuple[Peer, Link]] = {}
+        self._open: dict[int, ClientConnection] = {}
+        self._names: dict[tuple[str, ...], tuple[ClientConnection, Link]] = {}
         """Links by what `_key_of` says: there is one of each."""
         self._subscribers = Subscribers(self._ask, self._submit)
         self._awaiting = Awaiting(self._ask)
@@ -181,7 +181,7 @@ class Links(ABC):
     def arrived(self, queues: Iterable[str] | None = None) -> None:
         """Something may have come to these queues, or to any: from elsewhere, or as it is due."""
 
-    def _attached(self, peer: Peer, link: Link) -> None:
+    def _attached(self, peer: ClientConnection, link: Link) -> None:
         if TOPIC in near(link).capabilities:
             _become_subject(link)
         if link.sends and link.source.absent:
@@ -240,7 +240,7 @@ class Links(ABC):
             return Condition(NOT_FOUND, str(error))
         return None
 
-    def _denial(self, peer: Peer, link: Link) -> Condition | None:
+    def _denial(self, peer: ClientConnection, link: Link) -> Condition | None:
         if len(peer.links) + len(peer.waiting) >= self._most_links:
             most = self._most_links
             return Condition(
@@ -248,11 +248,11 @@ class Links(ABC):
             )
         return self._rights.refusal_of_link(peer.user, peer.host, link)
 
-    def _denial_to(self, peer: Peer) -> Callable[[str], Condition | None]:
+    def _denial_to(self, peer: ClientConnection) -> Callable[[str], Condition | None]:
         """Asks why a peer's message may not go to an address that it names itself."""
         return partial(self._rights.refusal, peer.user, peer.host, "send")
 
-    def _steal(self, peer: Peer, link: Link) -> None:
+    def _steal(self, peer: ClientConnection, link: Link) -> None:
         key = _key_of(peer, link)
         before = self._names.get(key)
         if before is not None:
@@ -286,7 +286,7 @@ class Links(ABC):
         peer, link, *_ = call.owner
         return link.number in peer.waiting
 
-    def _asks(self, peer: Peer, link: Link) -> None:
+    def _asks(self, peer: ClientConnection, link: Link) -> None:
         """The store is asked what a link is for; `_answered` follows."""
         peer.waiting.add(link.number)
         peer.wire.pending += QUESTION
@@ -323,7 +323,7 @@ class Links(ABC):
             browser.flow(flowed.credit, drain=flowed.drain, now=self._now)
         self._browse_next(peer)
 
-    def _browse_next(self, peer: Peer) -> None:
+    def _browse_next(self, peer: ClientConnection) -> None:
         """Look for what the next link of a peer is to be shown, once the peer has taken enough."""
         most = min(ROOM, peer.wire.most_held)
         while peer.browses and not peer.looking and peer.wire.held + most <= peer.wire.most_held:
@@ -334,7 +334,12 @@ class Links(ABC):
                 self._calls.append(call)
 
     def _sends(
-        self, peer: Peer, link: Link, to: str | None, kind: str, said: Said | None = None
+        self,
+        peer: ClientConnection,
+        link: Link,
+        to: str | None,
+        kind: str,
+        said: Said | None = None,
     ) -> None:
         deny = self._denial_to(peer)
         sender = SenderLink(
@@ -347,7 +352,7 @@ class Links(ABC):
         peer.links[link.number] = sender
         sender.grant()
 
-    def _receives(self, peer: Peer, receiver: ReceiverLink) -> None:
+    def _receives(self, peer: ClientConnection, receiver: ReceiverLink) -> None:
         number = receiver.link.number
         peer.links[number] = receiver
         consumers = self._consumers_of(receiver.queue)
@@ -370,7 +375,7 @@ class Links(ABC):
         else:
             self._sends(peer, link, address, QUEUE)
 
-    def _attached_to(self, peer: Peer, link: Link, subject: str) -> None:
+    def _attached_to(self, peer: ClientConnection, link: Link, subject: str) -> None:
         """A link to a subject: its peer publishes to it, or subscribes."""
         wanted = refusal_of(subject) or wanted_by(link, subject, peer.container, peer.host)
         if isinstance(wanted, Condition):
@@ -391,7 +396,7 @@ class Links(ABC):
         extractor = partial(said_in, subject=subject, server=self._server, is_topic=is_topic)
         self._sends(peer, link, cluster, SUBJECT, extractor)
 
-    def _finds(self, peer: Peer, link: Link) -> None:
+    def _finds(self, peer: ClientConnection, link: Link) -> None:
         """A link without a source: a subscription's is looked for, as JMS does to end it."""
         why = self._refusal_of_any() or self._denial(peer, link)
         if why is not None:
@@ -417,7 +422,7 @@ class Links(ABC):
             self._refuse(peer, link, why)
             return
         self._asks(peer, link)
-        wanted = Wanted(peer.host, subject, call.name, True, True, WARM)
+        wanted = SubjectRequest(peer.host, subject, call.name, True, True, WARM)
         self._calls.append(Subscribe(wanted, (peer, link), is_found=True))
 
     def _subscribed(self, call: Subscribe, found: Subscription, error: Exception | None) -> None:
@@ -431,7 +436,7 @@ class Links(ABC):
         peer.wire.attach(link, source=found.subject if call.is_found else "")
         self._receives(peer, ReceiverLink(peer.wire, link, found.queue, found, peer.who))
 
-    def _answered(self, peer: Peer, link: Link, error: Exception | None) -> bool:
+    def _answered(self, peer: ClientConnection, link: Link, error: Exception | None) -> bool:
         """Whether a link that was waiting can be attached; refuses it if not."""
         peer.wire.pending -= QUESTION
         if link.number not in peer.waiting:
@@ -442,7 +447,7 @@ class Links(ABC):
             self._refuse(peer, link, condition_of(error))
         return error is None
 
-    def _detached(self, peer: Peer, link: Link, *, closed: bool, orderly: bool) -> None:
+    def _detached(self, peer: ClientConnection, link: Link, *, closed: bool, orderly: bool) -> None:
         peer.waiting.discard(link.number)
         peer.flows.pop(link.number, None)
         peer_link = peer.links.pop(link.number, None)
@@ -468,7 +473,7 @@ class Links(ABC):
                     self._end_link(peer, other_link.link, why)
             self._temporary.remove(address)
 
-    def resumed(self, peer: Peer) -> None:
+    def resumed(self, peer: ClientConnection) -> None:
         """A peer that was full can be sent messages again."""
         for peer_link in [*peer.links.values()]:
             if isinstance(peer_link, ReceiverLink):
@@ -485,15 +490,15 @@ class Links(ABC):
         if not consumers.links and not consumers.taking:
             del self._consumers[queue]
 
-    def _refuse(self, peer: Peer, link: Link, why: Condition) -> None:
+    def _refuse(self, peer: ClientConnection, link: Link, why: Condition) -> None:
         peer.wire.refuse(link, why)
         self._tell_refused(peer, link, why)
 
-    def _tell_refused(self, peer: Peer, link: Link, why: Condition) -> None:
+    def _tell_refused(self, peer: ClientConnection, link: Link, why: Condition) -> None:
         link_refused(peer.who, link, why, peer.refused)
         peer.refused += 1
 
-    def _end_link(self, peer: Peer, link: Link, why: Condition) -> None:
+    def _end_link(self, peer: ClientConnection, link: Link, why: Condition) -> None:
         self._tell_refused(peer, link, why)
         if link.open:
             peer.wire.detach(link, why)
@@ -501,13 +506,13 @@ class Links(ABC):
             peer.wire.refuse(link, why)
         self._detached(peer, link, closed=True, orderly=True)
 
-    def _end_too_long(self, peer: Peer) -> None:
+    def _end_too_long(self, peer: ClientConnection) -> None:
         """End the links whose client keeps a message for longer than its queue allows."""
         for peer_link in [*peer.links.values()]:
             if isinstance(peer_link, ReceiverLink) and peer_link.too_long:
                 self._end_link(peer, peer_link.link, Condition(LIMIT, peer_link.too_long))
 
-    def _gone(self, peer: Peer, *, orderly: bool) -> None:
+    def _gone(self, peer: ClientConnection, *, orderly: bool) -> None:
         peer.browses.clear()
         for peer_link in [*peer.links.values()]:
             self._detached(peer, peer_link.link, closed=False, orderly=orderly)
@@ -547,7 +552,7 @@ def _become_subject(link: Link) -> None:
         link.target = named
 
 
-def _key_of(peer: Peer, link: Link) -> tuple[str, ...]:
+def _key_of(peer: ClientConnection, link: Link) -> tuple[str, ...]:
     """Whose link it is: a user's, at a virtual host, of a container, by its name and direction."""
     container = peer.container or f"-{id(peer)}"
     return peer.user, peer.host, container, link.name, "sends" if link.sends else ""

@@ -32,7 +32,7 @@ from fairlead.serve.node.conditions import (
     NOT_IMPLEMENTED,
     TOO_LARGE,
 )
-from fairlead.serve.node.links import LEASE, LINKS, Links, Peer
+from fairlead.serve.node.links import LEASE, LINKS, ClientConnection, Links
 from fairlead.serve.node.open_transaction import UNKNOWN, OpenTransaction, Settled
 from fairlead.serve.node.port import Wire
 from fairlead.serve.node.publisher_confirms import LOOK
@@ -85,13 +85,13 @@ class Node(Links):
 
     # -------- what happens
 
-    def connected(self, wire: Wire, user: str = NOBODY, place: str = "") -> Peer:
+    def connected(self, wire: Wire, user: str = NOBODY, place: str = "") -> ClientConnection:
         """Somebody has connected from an address, and said who it is."""
-        peer = Peer(wire, user=user, place=place)
+        peer = ClientConnection(wire, user=user, place=place)
         self._open[id(peer)] = peer
         return peer
 
-    def heard(self, peer: Peer, events: Iterable[Event], now: float) -> None:
+    def heard(self, peer: ClientConnection, events: Iterable[Event], now: float) -> None:
         """What happened on a connection."""
         self._now = now
         for event in events:
@@ -248,7 +248,7 @@ class Node(Links):
 
     # -------- links
 
-    def _other(self, peer: Peer, event: Event) -> None:
+    def _other(self, peer: ClientConnection, event: Event) -> None:
         if isinstance(event, Opened):
             peer.container, peer.host = event.container, event.hostname
             why = (
@@ -276,7 +276,7 @@ class Node(Links):
             why = Condition(TOO_LARGE, "the message is larger than a message may be")
             self._end_link(peer, event.link, why)
 
-    def _in_use(self, peer: Peer, opened: Opened) -> Condition | None:
+    def _in_use(self, peer: ClientConnection, opened: Opened) -> Condition | None:
         """Why a connection cannot be the only one of its container, if it wants to be that."""
         if SOLE not in opened.desired or not peer.container:
             return None
@@ -289,7 +289,7 @@ class Node(Links):
 
     # -------- messages
 
-    def _delivered(self, peer: Peer, event: Delivered) -> None:
+    def _delivered(self, peer: ClientConnection, event: Delivered) -> None:
         peer_link = peer.links.get(event.link.number)
         if isinstance(peer_link, Coordinator):
             peer_link.came(event)
@@ -298,7 +298,7 @@ class Node(Links):
         elif isinstance(peer_link, SenderLink):
             peer_link.came(event, self._now)
 
-    def _ledger(self, peer: Peer, transaction: bytes) -> OpenTransaction | None:
+    def _ledger(self, peer: ClientConnection, transaction: bytes) -> OpenTransaction | None:
         """A transaction of a connection: its links share them."""
         for peer_link in peer.links.values():
             if isinstance(peer_link, Coordinator):
@@ -307,7 +307,7 @@ class Node(Links):
                     return ledger
         return None
 
-    def _disposed(self, peer: Peer, event: Disposed) -> None:
+    def _disposed(self, peer: ClientConnection, event: Disposed) -> None:
         peer_link = peer.links.get(event.link.number)
         if isinstance(peer_link, BrowserLink):
             peer_link.disposed(event)
@@ -325,7 +325,7 @@ class Node(Links):
             why = Condition(UNKNOWN, "found no such transaction")
             self._end_link(peer, event.link, why)
 
-    def _flowed(self, peer: Peer, event: Flowed) -> None:
+    def _flowed(self, peer: ClientConnection, event: Flowed) -> None:
         peer_link = peer.links.get(event.link.number)
         if (why := self._refusal_of_flow(peer_link, event)) is not None:
             self._end_link(peer, event.link, why)

@@ -20,7 +20,7 @@ LESS: Final = 0.99
 """By so much the largest message counts for less with each that follows."""
 
 
-class Portion(NamedTuple):
+class PrefetchPortion(NamedTuple):
     """What is asked for."""
 
     groups: int
@@ -39,12 +39,12 @@ class Prefetch:
         """Messages of a group, on the average of late."""
         self._most = 1
 
-    def next(self, wanted: int) -> Portion:
+    def next(self, wanted: int) -> PrefetchPortion:
         """What to ask for, where so many messages are wanted."""
         room = max(int(ROOM / max(self._largest, 1.0)), 1)
         groups = int(min(wanted, room) / self._length)
         groups = max(1, min(groups, GROUPS, self._most))
-        return Portion(groups, self.page(room // groups))
+        return PrefetchPortion(groups, self.page(room // groups))
 
     def page(self, room: int | None = None) -> int:
         """So many messages of one group may be read at once."""

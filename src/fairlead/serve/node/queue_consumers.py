@@ -8,7 +8,7 @@ from typing import Final
 
 from fairlead.errors import StoreError
 from fairlead.serve import message as messages
-from fairlead.serve.message import Facts
+from fairlead.serve.message import DeliveryFacts
 from fairlead.serve.node.calls import Call, Ending, More, Take, Unit
 from fairlead.serve.node.client_log import STILL, Who, settles_nothing
 from fairlead.serve.node.conditions import condition_of
@@ -437,7 +437,9 @@ class QueueConsumers:
         message = holding.give()
         holding.idle_since = None
         attempt = holding.tries_of(message) + 1
-        facts = Facts(*(message.id, message.group, message.type, message.sent, attempt, self.now))
+        facts = DeliveryFacts(
+            *(message.id, message.group, message.type, message.sent, attempt, self.now)
+        )
         sections = messages.outgoing(message.envelope, message.body, facts)
         self._portions.sent(len(sections))
         settled = receiver.link.settled

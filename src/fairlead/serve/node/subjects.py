@@ -70,7 +70,7 @@ def said_in(
     return {key: value for key, value in attributes.items() if value}
 
 
-class Wanted(Struct, frozen=True):
+class SubjectRequest(Struct, frozen=True):
     """What a receiver's link wants of a subject."""
 
     host: str
@@ -85,7 +85,7 @@ class Wanted(Struct, frozen=True):
     """What it means that its connection is lost: failure, success or warm."""
 
 
-def wanted_by(link: Link, subject: str, container: str, host: str) -> Wanted | Condition:
+def wanted_by(link: Link, subject: str, container: str, host: str) -> SubjectRequest | Condition:
     """What a link's source and properties say."""
     properties = _properties(link)
     name = properties.get(NAME, name_by(link, container))
@@ -97,7 +97,7 @@ def wanted_by(link: Link, subject: str, container: str, host: str) -> Wanted | C
     mode = _mode_of_disconnecting(link)
     if mode not in WAYS:
         return Condition(INVALID, f"{DISCONNECT_MODE}: found {mode!r}, allowed: {', '.join(WAYS)}")
-    return Wanted(host, subject, str(name), balanced, is_durable(link), str(mode))
+    return SubjectRequest(host, subject, str(name), balanced, is_durable(link), str(mode))
 
 
 def name_by(link: Link, container: str) -> str:

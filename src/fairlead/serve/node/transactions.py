@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fairlead.serve import codec
 from fairlead.serve import message as messages
-from fairlead.serve.codec import CodecError, Described
+from fairlead.serve.codec import CodecError, DescribedValue
 from fairlead.serve.node.calls import Ending, Unit
 from fairlead.serve.node.conditions import DECODE, LIMIT, condition_of
 from fairlead.serve.node.open_transaction import UNKNOWN, OpenTransaction
@@ -152,7 +152,7 @@ def _asked(sections: bytes) -> tuple[int, list[Any]]:
     parts = messages.sections(sections)
     body = next((part for part in parts if part.kind == messages.VALUE), None)
     content = None if body is None else codec.decode(sections[body.value : body.end])
-    if isinstance(content, Described) and isinstance(content.value, list):
+    if isinstance(content, DescribedValue) and isinstance(content.value, list):
         kind = content.descriptor
         kind = NAMES.get(kind, 0) if isinstance(kind, str) else kind
         if kind in (DECLARE, DISCHARGE):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fairlead.serve.codec import Described, Symbol, ULong
+from fairlead.serve.codec import DescribedValue, Symbol, ULong
 from fairlead.serve.wire import events as r
 from fairlead.serve.wire.proton import LIB, put, set_condition, text, value_of
 
@@ -65,15 +65,15 @@ def say_outcome(delivery: Any, outcome: r.Outcome) -> None:  # noqa: ANN401
     LIB.pn_delivery_update(delivery, outcome.kind)
 
 
-def _described(outcome: r.Outcome) -> Described:
+def _described(outcome: r.Outcome) -> DescribedValue:
     condition = outcome.condition
     fields: list[object] = []
     if outcome.kind == r.REJECTED and condition is not None:
         error = [Symbol(condition.name), condition.description or None]
-        fields = [Described(ULong(0x1D), error)]
+        fields = [DescribedValue(ULong(0x1D), error)]
     elif outcome.kind == r.MODIFIED:
         fields = [outcome.failed, outcome.elsewhere]
-    return Described(ULong(outcome.kind), fields)
+    return DescribedValue(ULong(outcome.kind), fields)
 
 
 def _transactional(said: Any) -> r.Outcome:  # noqa: ANN401
@@ -81,7 +81,7 @@ def _transactional(said: Any) -> r.Outcome:  # noqa: ANN401
     fields = said if isinstance(said, list) else []
     transaction = fields[0] if fields and isinstance(fields[0], bytes) else b""
     inner = fields[1] if len(fields) > 1 else None
-    if not isinstance(inner, Described):
+    if not isinstance(inner, DescribedValue):
         return r.Outcome(0, transaction=transaction)
     kind = inner.descriptor
     kind = NAMES.get(kind, 0) if isinstance(kind, str) else int(kind)
@@ -101,7 +101,11 @@ def _transactional(said: Any) -> r.Outcome:  # noqa: ANN401
 
 
 def _condition(error: Any) -> r.Condition | None:  # noqa: ANN401
-    if not isinstance(error, Described) or not isinstance(error.value, list) or not error.value:
+    if (
+        not isinstance(error, DescribedValue)
+        or not isinstance(error.value, list)
+        or not error.value
+    ):
         return None
     description = error.value[1] if len(error.value) > 1 else None
     return r.Condition(str(error.value[0]), str(description or ""))

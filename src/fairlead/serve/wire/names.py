@@ -23,7 +23,7 @@ LEAST: Final = 512
 """Bytes of a frame, which everybody must be able to read."""
 
 
-class Names(NamedTuple):
+class LinkNames(NamedTuple):
     """Of a link, as its peer has said them."""
 
     link: str
@@ -42,9 +42,9 @@ class Frames:
         """Bytes that are still to come of a frame that says nothing of names."""
         self.opening: str | None = None
         """What is wrong with the opening, and would not be seen."""
-        self._links: dict[tuple[str, bool], Names] = {}
+        self._links: dict[tuple[str, bool], LinkNames] = {}
 
-    def attached(self, name: str, *, receives: bool) -> Names | None:
+    def attached(self, name: str, *, receives: bool) -> LinkNames | None:
         """The names of a link that the engine has cut, by what it has left; None: it has not.
 
         `receives`: whether its peer does.
@@ -73,7 +73,7 @@ class Frames:
         self._kept = data[at:]
 
     def _read(self, found: Any) -> None:  # noqa: ANN401
-        if not isinstance(found, codec.Described) or not isinstance(found.value, list):
+        if not isinstance(found, codec.DescribedValue) or not isinstance(found.value, list):
             return  # the engine says that it is nothing
         fields = [*found.value, *[None] * 7]
         if found.descriptor == OPEN:
@@ -84,7 +84,7 @@ class Frames:
                 self.opening = f"max-frame-size: found {fields[2]}, allowed: at least {LEAST}"
             return
         addresses = [_address(field) for field in fields[5:7]]
-        names = Names(str(fields[0]), *addresses)
+        names = LinkNames(str(fields[0]), *addresses)
         if any(NUL in name for name in names if name):
             self._links[names.link.partition(NUL)[0], bool(fields[2])] = names
 
@@ -99,7 +99,7 @@ def _code(data: bytes, at: int) -> int:
 
 def _address(found: Any) -> str | None:  # noqa: ANN401
     """Of a source or a target."""
-    if not isinstance(found, codec.Described) or not found.value:
+    if not isinstance(found, codec.DescribedValue) or not found.value:
         return None
     address = found.value[0] if isinstance(found.value, list) else None
     return address if isinstance(address, str) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from fairlead.balance.times import MICROS
-from fairlead.config.services import Declared as File
+from fairlead.config.services import ServicesFile as File
 from fairlead.config.services import check
 from fairlead.errors import ConfigError
 from fairlead.store.admin import queues as admin

@@ -9,7 +9,7 @@ from fairlead.prometheus import Exposition
 from fairlead.store.admin.queues import Metrics
 
 if TYPE_CHECKING:
-    from fairlead.store.clusters.shares import Pool
+    from fairlead.store.clusters.shares import PoolShares
 
 GAUGES: Final = {
     "messages": "Messages that wait or are worked on.",
@@ -24,7 +24,7 @@ GAUGES: Final = {
 
 
 def write(
-    to: Exposition, *, queues: list[Metrics], pools: list[Pool], overdue: Mapping[str, float]
+    to: Exposition, *, queues: list[Metrics], pools: list[PoolShares], overdue: Mapping[str, float]
 ) -> None:
     """What each queue holds, how often each destination was chosen, how late each schedule is."""
     for name, meaning in GAUGES.items():

@@ -38,7 +38,7 @@ class Deleted(NamedTuple):
     """Dead letters."""
 
 
-class Portion(NamedTuple):
+class PurgePortion(NamedTuple):
     """Where a purge stands between two transactions."""
 
     until: int
@@ -69,13 +69,13 @@ def check_is_users(queue: str) -> None:
         raise MessageError(f"queue: found {queue!r}, allowed: one that is not the servers' own")
 
 
-def begin(database: Database) -> Portion:
+def begin(database: Database) -> PurgePortion:
     """Where a purge of what is there now begins."""
     (until,) = database.numbers(1)
-    return Portion(until)
+    return PurgePortion(until)
 
 
-class Which(NamedTuple):
+class PurgedMessages(NamedTuple):
     """Whose messages go; None: those of all."""
 
     group: str | None = None
@@ -84,8 +84,13 @@ class Which(NamedTuple):
 
 
 def purge(
-    database: Database, queue: Queue, which: Which, at: Portion, actor: str, reason: str
-) -> Portion | None:
+    database: Database,
+    queue: Queue,
+    which: PurgedMessages,
+    at: PurgePortion,
+    actor: str,
+    reason: str,
+) -> PurgePortion | None:
     """Delete the next messages that wait; None: there are no more.
 
     What readers hold stays, and so do messages of conversations: the other end counts on them.
@@ -118,11 +123,11 @@ def purge(
     _let_go(database, queue, groups, {row[0] for row in rows})
     log.flush()
     is_all = len(rows) < PORTION
-    return Portion(at.until, groups[-1].id if is_all else rows[-1][0] - 1, len(rows))
+    return PurgePortion(at.until, groups[-1].id if is_all else rows[-1][0] - 1, len(rows))
 
 
 def _span(
-    database: Database, queue: Queue, group: str | None, at: Portion
+    database: Database, queue: Queue, group: str | None, at: PurgePortion
 ) -> Mapping[str, int] | None:
     """Between which ids groups are looked for; None: none are."""
     if group is None:
@@ -161,13 +166,13 @@ def _log(  # the columns of the journal
     )
 
 
-def what_goes(database: Database, queue: Queue, which: Which) -> int:
+def what_goes(database: Database, queue: Queue, which: PurgedMessages) -> int:
     """How many messages a purge would delete."""
     ((count,),) = database.run("what_goes", queue=queue.id, name=which.group, tenant=which.tenant)
     return int(count)
 
 
-def what_stays(database: Database, queue: Queue, which: Which) -> tuple[int, int]:
+def what_stays(database: Database, queue: Queue, which: PurgedMessages) -> tuple[int, int]:
     """How many messages readers hold, and how many others are of conversations."""
     ((working, dialog_messages),) = database.run(
         "what_stays", queue=queue.id, name=which.group, tenant=which.tenant

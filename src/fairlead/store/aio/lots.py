@@ -29,7 +29,7 @@ Item = TypeVar("Item")
 Found = TypeVar("Found")
 
 
-class _Told(Enum):
+class _Verdict(Enum):
     """What somebody who waits is told, where it is no result."""
 
     LEAD = "do it, for all who wait"
@@ -43,7 +43,7 @@ class _Place(NamedTuple, Generic[Item]):
     told: asyncio.Future[Any]
 
 
-class _Line:
+class _LotLine:
     """Of what is asked alike: what is under way, and who waits."""
 
     def __init__(self) -> None:
@@ -61,12 +61,12 @@ class _Turn:
         self.is_over = False
 
 
-class Lots:
+class LoopLots:
     """Who waits for whom, on one event loop."""
 
     def __init__(self) -> None:
         """Nobody does."""
-        self._lines: dict[Hashable, _Line] = {}
+        self._lines: dict[Hashable, _LotLine] = {}
 
     def do(
         self,
@@ -80,7 +80,7 @@ class Lots:
         `together` returns the result of each, or None where each is to be done by itself, and
         nothing was done. What it raises is raised to all.
         """
-        line = self._lines.setdefault(key, _Line())
+        line = self._lines.setdefault(key, _LotLine())
         if not line.lots and line.alone < FEW:
             line.alone += 1
             return self._in_turn(_Turn(key, leads=False), alone)
@@ -92,9 +92,9 @@ class Lots:
             if place.told.done() and not place.told.cancelled():
                 self._pass_on(key, place.told)
             raise
-        if answer is _Told.ALONE:
+        if answer is _Verdict.ALONE:
             return alone()
-        if answer is _Told.LEAD:
+        if answer is _Verdict.LEAD:
             turn = _Turn(key, leads=True)
             return self._in_turn(turn, lambda: self._lead(key, place, alone, together))
         result: Found = answer
@@ -110,7 +110,7 @@ class Lots:
 
     def _pass_on(self, key: Hashable, told: asyncio.Future[Any]) -> None:
         """Somebody was told something, and is cancelled: if it was to lead, the next one does."""
-        if told.exception() is None and told.result() is _Told.LEAD:
+        if told.exception() is None and told.result() is _Verdict.LEAD:
             self._end(_Turn(key, leads=True))
 
     def _end(self, turn: _Turn) -> None:
@@ -127,7 +127,7 @@ class Lots:
             place = line.places.popleft()
             if not place.told.done():  # else it was cancelled
                 line.lots += 1
-                place.told.set_result(_Told.LEAD)
+                place.told.set_result(_Verdict.LEAD)
         if not line.lots and not line.alone:
             del self._lines[turn.key]
 
@@ -155,5 +155,5 @@ class Lots:
         finally:
             for k, follower in enumerate(lot[1:], 1):
                 if not follower.told.done():
-                    follower.told.set_result(_Told.ALONE if results is None else results[k])
+                    follower.told.set_result(_Verdict.ALONE if results is None else results[k])
         return alone() if results is None else results[0]

@@ -39,7 +39,7 @@ async def opened_on_postgresql(
     """A store on PostgreSQL; its verbs run on the loop."""
     try:
         from fairlead.store.aio.loop import LoopConnections, OnLoop
-        from fairlead.store.aio.lots import Lots
+        from fairlead.store.aio.lots import LoopLots
         from fairlead.store.aio.sessions import LoopSessionLocks
         from fairlead.store.database.postgresql_async import AsyncPostgreSQL
     except ImportError:
@@ -50,6 +50,6 @@ async def opened_on_postgresql(
     session = LoopSessionLocks(url)
     connect = partial(open_postgresql, url, AsyncPostgreSQL)
     pool = LoopConnections(connect, place, connections)
-    store = Store(connect, session, place, clock, pool, Lots())
+    store = Store(connect, session, place, clock, pool, LoopLots())
     await runner.surely(partial(store.begin, **{"create": None, "upgrade": False, **how}))
     return store, runner, Ears(runner, store.waker.look, session)

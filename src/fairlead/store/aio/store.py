@@ -19,7 +19,7 @@ from fairlead.store.aio.taking import StoreActing
 from fairlead.store.aio.waking import LoopWaker
 from fairlead.store.arguments import duration, queue_name, whole
 from fairlead.store.database.schema import LOCK_TIMEOUT
-from fairlead.store.journal.events import Event, Which
+from fairlead.store.journal.events import Event, EventChoice
 from fairlead.store.store import SQLITE, Store, check_url
 
 if TYPE_CHECKING:
@@ -323,7 +323,7 @@ class AsyncStore:
     drop_schedule = writes(Store.drop_schedule)
 
     async def journal(
-        self, since: str | None = None, **wanted: Unpack[Which]
+        self, since: str | None = None, **wanted: Unpack[EventChoice]
     ) -> AsyncIterator[Event]:
         """The events after a cursor, in their order; None: from the first that is kept.
 

@@ -28,7 +28,7 @@ from fairlead.store.clusters.state import (
     EXACT,
     TICKET,
     ChoiceRun,
-    Row,
+    ClusterRow,
     Running,
     Version,
     at_turn,
@@ -183,7 +183,7 @@ def named(ref: Ref) -> str:
 
 
 def make_due(
-    database: Database, name: str, now: int, actor: str, *, uncounted: Row | None = None
+    database: Database, name: str, now: int, actor: str, *, uncounted: ClusterRow | None = None
 ) -> None:
     """Make what has become due. `uncounted`: the locked row, in which a choice too many counts."""
     if uncounted is not None and uncounted.allocation == EXACT:
@@ -197,7 +197,7 @@ def make_due(
     _due(database, row, _now(database, row, author), now, author)
 
 
-def _lock_cluster(database: Database, name: str, author: Author) -> tuple[Row, Running, int]:
+def _lock_cluster(database: Database, name: str, author: Author) -> tuple[ClusterRow, Running, int]:
     """A cluster that nobody else chooses in or changes, up to date."""
     row = read_row(database, name, "lock_cluster")
     now = moment(database, row, author.now)
@@ -208,7 +208,7 @@ def _lock_cluster(database: Database, name: str, author: Author) -> tuple[Row, R
     return row, current, now
 
 
-def _now(database: Database, row: Row, author: Author) -> Running:
+def _now(database: Database, row: ClusterRow, author: Author) -> Running:
     """A cluster as it is now, after the choices of its run that the row counts."""
     version = read_version(database, row)
     if row.state is not None:
@@ -220,8 +220,8 @@ def _now(database: Database, row: Row, author: Author) -> Running:
 
 
 def _due(
-    database: Database, row: Row, found: Running, until: int, author: Author
-) -> tuple[Row, Running]:
+    database: Database, row: ClusterRow, found: Running, until: int, author: Author
+) -> tuple[ClusterRow, Running]:
     """Make a step at each time up to and at this one at which something is due."""
     number = 0
     runtime, reset_due = found.runtime, row.reset_due
@@ -249,7 +249,7 @@ def _due(
 
 def _go_on(
     database: Database,
-    row: Row,
+    row: ClusterRow,
     found: Running,
     cluster: Cluster,
     runtime: ClusterRuntime,
@@ -257,7 +257,7 @@ def _go_on(
     now: int,
     *,
     of_itself: bool = False,
-) -> tuple[Row, Running]:
+) -> tuple[ClusterRow, Running]:
     before = found.version
     return _begin(
         *(database, row, cluster, runtime, found.sent, before, number, now), of_itself=of_itself
@@ -266,7 +266,7 @@ def _go_on(
 
 def _begin(
     database: Database,
-    row: Row,
+    row: ClusterRow,
     cluster: Cluster,
     runtime: ClusterRuntime,
     sent: Counter[int],
@@ -275,7 +275,7 @@ def _begin(
     now: int,
     *,
     of_itself: bool = False,
-) -> tuple[Row, Running]:
+) -> tuple[ClusterRow, Running]:
     """A new version begins, after `before` if that goes on.
 
     `of_itself`: whoever chooses next begins it, and may do no more.
@@ -332,7 +332,7 @@ def _begin(
     return row, current
 
 
-def _ids(database: Database, row: Row, state: AnyState, before: Version | None) -> list[int]:
+def _ids(database: Database, row: ClusterRow, state: AnyState, before: Version | None) -> list[int]:
     """The ids of the members; new ones get ids that nobody has had."""
     known = {}
     if before:
@@ -353,7 +353,7 @@ def rule_in_sql(version: Version) -> str:
     return name if name in IN_SQL else ""
 
 
-def _loaded(database: Database, row: Row) -> dict[str, Any]:
+def _loaded(database: Database, row: ClusterRow) -> dict[str, Any]:
     """What the cluster was loaded from."""
     source: dict[str, Any] = json.loads(database.run("loaded_from", cluster=row.id)[0][0])
     return source
@@ -373,7 +373,7 @@ def _flat(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 def _event(
     database: Database,
-    row: Row,
+    row: ClusterRow,
     kind: str,
     runtime: ClusterRuntime,
     time: int,

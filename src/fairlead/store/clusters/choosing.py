@@ -43,14 +43,14 @@ from fairlead.store.clusters.events import (
     write_choice_run,
     write_event,
 )
-from fairlead.store.clusters.memory import Memory
+from fairlead.store.clusters.memory import ClusterMemory
 from fairlead.store.clusters.state import (
     LOGGED,
     NO_PART,
     NOBODY,
     TICKET,
     ChoiceRun,
-    Row,
+    ClusterRow,
     Running,
     Version,
     forward,
@@ -70,7 +70,7 @@ UNREAD: Final = ATTRIBUTES - {"cluster"}
 """What a message can say whether anybody reads it or not."""
 
 
-class Asked(NamedTuple):
+class ChoiceRequest(NamedTuple):
     """What is asked of a cluster."""
 
     cluster: str
@@ -86,12 +86,12 @@ class Asked(NamedTuple):
 class Choices:
     """What one transaction chooses."""
 
-    def __init__(self, database: Database, memory: Memory) -> None:
+    def __init__(self, database: Database, memory: ClusterMemory) -> None:
         """`memory`: of the store."""
         self._database = database
         self._memory = memory
 
-    def decide(self, asked: Asked) -> tuple[Version, StoreDecision]:
+    def decide(self, asked: ChoiceRequest) -> tuple[Version, StoreDecision]:
         """Choose, count and journal; also the version that decided. Raises MessageError."""
         if text(asked.message, "type") == SET_PRIORITY:
             return self._control(asked)
@@ -113,7 +113,7 @@ class Choices:
         detail = BOUND if bound else None
         return version, self._journal(asked, version, now, decided, detail)
 
-    def decide_again(self, asked: Asked, sequence: int) -> tuple[Version, StoreDecision]:
+    def decide_again(self, asked: ChoiceRequest, sequence: int) -> tuple[Version, StoreDecision]:
         """Choose for a message whose destination has failed; it keeps its place in its stream.
 
         Where nobody is left, nothing is journaled, and the outcome says how the message ends.
@@ -132,7 +132,7 @@ class Choices:
             return version, decided
         return version, self._journal(asked, version, now, decided, REDELIVERED)
 
-    def _control(self, asked: Asked) -> tuple[Version, StoreDecision]:
+    def _control(self, asked: ChoiceRequest) -> tuple[Version, StoreDecision]:
         """A message that is no work: no destination is chosen for it, and nothing is counted."""
         row = read_row(self._database, asked.cluster, "cluster")
         version = self._memory.version(self._database, row)
@@ -141,14 +141,20 @@ class Choices:
         now = moment(self._database, row, asked.now)
         return version, self._journal(asked, version, now, none)
 
-    def _row(self, asked: Asked) -> Row:
+    def _row(self, asked: ChoiceRequest) -> ClusterRow:
         """The cluster's row, its choice counted if it is counted there."""
         counted = self._database.run("count_choice", name=asked.cluster)
-        return Row(*counted[0]) if counted else read_row(self._database, asked.cluster, "cluster")
+        return (
+            ClusterRow(*counted[0])
+            if counted
+            else read_row(self._database, asked.cluster, "cluster")
+        )
 
     # -------- made ahead
 
-    def _look_up(self, row: Row, version: Version, asked: Asked) -> tuple[int, int, Version]:
+    def _look_up(
+        self, row: ClusterRow, version: Version, asked: ChoiceRequest
+    ) -> tuple[int, int, Version]:
         """The turn, the destination's id, and the version in which it was chosen."""
         if row.allocation == TICKET:
             ((turn,),) = self._database.run("draw_ticket", cluster=row.id)
@@ -165,13 +171,15 @@ class Choices:
             return turn, choices[turn - run.first], version
         return turn, self._go_on(row, version, run, turn, asked), version
 
-    def _go_on(self, row: Row, version: Version, run: ChoiceRun, turn: int, asked: Asked) -> int:
+    def _go_on(
+        self, row: ClusterRow, version: Version, run: ChoiceRun, turn: int, asked: ChoiceRequest
+    ) -> int:
         """The destination of a turn beyond the run; the runs up to it are written."""
         write = True
         if row.allocation == TICKET:  # whoever finds the row locked writes nothing
             free = self._database.run("lock_free_cluster", name=row.name)
             same = run.version == row.version and run.first == row.first
-            write = bool(free) and same and Row(*free[0]).first == row.first
+            write = bool(free) and same and ClusterRow(*free[0]).first == row.first
         cluster = running(version, run.state)
         while turn - run.first >= len(run.choices or []):
             made = run.choices or []
@@ -191,7 +199,7 @@ class Choices:
     # -------- one by one
 
     def _ask(
-        self, row: Row, asked: Asked, choose: Callable[[ClusterRuntime], Decision]
+        self, row: ClusterRow, asked: ChoiceRequest, choose: Callable[[ClusterRuntime], Decision]
     ) -> tuple[Running, Decision]:
         """The cluster, and what it decided; the new state is written."""
         database = self._database
@@ -213,7 +221,7 @@ class Choices:
 
     def _journal(
         self,
-        asked: Asked,
+        asked: ChoiceRequest,
         version: Version,
         now: int,
         found: StoreDecision,
@@ -243,7 +251,9 @@ class Choices:
         return found._replace(number=number)
 
 
-def decide_one(database: Database, memory: Memory, asked: Asked) -> StoreDecision | None:
+def decide_one(
+    database: Database, memory: ClusterMemory, asked: ChoiceRequest
+) -> StoreDecision | None:
     """Choose in one statement; None, and nothing done, where the database has no function for it.
 
     Whatever a message says makes no difference to the policies that it has functions for.

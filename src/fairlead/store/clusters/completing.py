@@ -11,13 +11,15 @@ from typing import Final
 from fairlead.balance.message import AttributeValues
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.events import moment, write_event
-from fairlead.store.clusters.state import Row, Running
+from fairlead.store.clusters.state import ClusterRow, Running
 from fairlead.store.database.port import Database
 
 COMPLETED: Final = "completed"
 
 
-def complete(database: Database, row: Row, found: Running, *, now: int | None, actor: str) -> None:
+def complete(
+    database: Database, row: ClusterRow, found: Running, *, now: int | None, actor: str
+) -> None:
     """Let the cluster know what was settled since the last choice."""
     for _, id_, part, version in sorted(database.run("completions", cluster=row.id)):
         member = found.version.member_of.get(id_)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from fairlead.balance.message import ACKNOWLEDGED, NACK
-from fairlead.store.clusters.choosing import Asked
+from fairlead.store.clusters.choosing import ChoiceRequest
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.state import Version, read_row
 from fairlead.store.database.clock import time_of
@@ -47,7 +47,7 @@ class Delivery(NamedTuple):
 def guarantee(
     database: Database,
     version: Version,
-    asked: Asked,
+    asked: ChoiceRequest,
     decision: StoreDecision,
     outgoing: OutgoingMessage,
 ) -> int | None:

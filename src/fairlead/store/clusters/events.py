@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from fairlead.store.clusters.state import ChoiceRun, Row
+from fairlead.store.clusters.state import ChoiceRun, ClusterRow
 from fairlead.store.database.port import Database
 
 NO_EVENT: Final[dict[str, object]] = dict.fromkeys(
@@ -13,7 +13,7 @@ NO_EVENT: Final[dict[str, object]] = dict.fromkeys(
 ) | {"group": "", "key": "", "queue": ""}
 
 
-def moment(database: Database, row: Row, now: int | None) -> int:
+def moment(database: Database, row: ClusterRow, now: int | None) -> int:
     """What time it is."""
     return now if now is not None else row.server_time or database.time()
 
@@ -33,7 +33,7 @@ def write_choice_run(database: Database, cluster: int, run: ChoiceRun, now: int)
     )
 
 
-def set_row(database: Database, row: Row) -> None:
+def set_row(database: Database, row: ClusterRow) -> None:
     """Write down where a cluster stands."""
     plain = row._asdict()
     for name in ("id", "name", "server_time"):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fairlead.balance.decision import Context, Decision
+from fairlead.balance.decision import Decision, DecisionContext
 from fairlead.balance.history import UNKNOWN
 from fairlead.balance.message import CONTROL, AttributeValues
 from fairlead.balance.objects import repr_of
@@ -17,7 +17,7 @@ from fairlead.store.clusters.choosing import BOUND, DECIDED, to
 from fairlead.store.clusters.completing import COMPLETED
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.state import (
-    Row,
+    ClusterRow,
     Running,
     Version,
     at_turn,
@@ -30,7 +30,7 @@ from fairlead.store.clusters.state import (
 from fairlead.store.database.port import Database
 
 
-class Recorded(NamedTuple):
+class RecordedDecision(NamedTuple):
     """A decision as the journal has it: one row for each destination."""
 
     number: int
@@ -53,7 +53,9 @@ class Recorded(NamedTuple):
 
 def published_before(database: Database, cluster: str, key: str) -> StoreDecision | None:
     """The decision with which a message was published, if the journal still has it."""
-    every = [Recorded(*row) for row in database.run("decisions_about", cluster=cluster, key=key)]
+    every = [
+        RecordedDecision(*row) for row in database.run("decisions_about", cluster=cluster, key=key)
+    ]
     rows = [row for row in every if row.detail != REDELIVERED]
     if not rows:
         return None
@@ -104,9 +106,9 @@ def decision_at(database: Database, number: int) -> Decision:
         raise MessageError(
             f"number: found {number}, allowed: that of a decision which the journal still has"
         )
-    recorded = Recorded(*rows[0])
+    recorded = RecordedDecision(*rows[0])
     if recorded.sequence is None:
-        return Decision(None, None, None, Context(CONTROL, recorded.cluster))
+        return Decision(None, None, None, DecisionContext(CONTROL, recorded.cluster))
     row = read_row(database, recorded.cluster, "cluster")
     version = read_version(database, row, recorded.version)
     if version.made_ahead:
@@ -124,7 +126,9 @@ def decision_at(database: Database, number: int) -> Decision:
     return decision
 
 
-def _one_by_one(database: Database, row: Row, version: Version, until: Recorded) -> Running:
+def _one_by_one(
+    database: Database, row: ClusterRow, version: Version, until: RecordedDecision
+) -> Running:
     begun = choice_run(
         database.run(
             "choice_run_before", cluster=row.id, version=version.number, number=until.number
@@ -146,7 +150,7 @@ def _one_by_one(database: Database, row: Row, version: Version, until: Recorded)
                 break  # an earlier copy of the one that is asked for
             _again(
                 cluster,
-                Recorded(
+                RecordedDecision(
                     *(number, row.name, version.number, destination, None, outcome),
                     *(stream, sequence, detail, text),
                 ),
@@ -154,7 +158,7 @@ def _one_by_one(database: Database, row: Row, version: Version, until: Recorded)
     return cluster
 
 
-def _again(found: Running, recorded: Recorded) -> Decision:
+def _again(found: Running, recorded: RecordedDecision) -> Decision:
     runtime, message = found.runtime, recorded.message
     if recorded.detail == BOUND and recorded.destination is not None:
         cluster = runtime.cluster

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from fairlead.store.database.port import Database
 
 if TYPE_CHECKING:
-    from fairlead.store.clusters.state import ChoiceRun, Row, Running, Version
+    from fairlead.store.clusters.state import ChoiceRun, ClusterRow, Running, Version
 
 
-class Memory:
+class ClusterMemory:
     """What one process remembers of clusters; each entry is under a name that is never used twice.
 
     So an entry is right as long as anybody asks for it, also where a transaction is rolled back.
@@ -27,7 +27,7 @@ class Memory:
         self.only_here: dict[str, bool] = {}
         """Clusters whose policy the functions of the database do not know."""
 
-    def version(self, database: Database, row: Row) -> Version:
+    def version(self, database: Database, row: ClusterRow) -> Version:
         """The version that a row names."""
         entry = self.versions.get(row.stamp)
         if entry is None:
@@ -37,7 +37,7 @@ class Memory:
             self.keep(self.versions, row.stamp, entry)
         return entry
 
-    def choice_run(self, database: Database, row: Row) -> ChoiceRun:
+    def choice_run(self, database: Database, row: ClusterRow) -> ChoiceRun:
         """The run that runs."""
         key = row.stamp, row.first
         run = self.choice_runs.get(key)
@@ -48,7 +48,7 @@ class Memory:
             self.keep(self.choice_runs, key, run)
         return run
 
-    def running(self, database: Database, row: Row) -> Running:
+    def running(self, database: Database, row: ClusterRow) -> Running:
         """The cluster as it is, where its row has the state; the caller's own from now on."""
         revision, cluster = self.states.pop(row.id, (None, None))
         if cluster is not None and revision == row.revision:
@@ -57,7 +57,7 @@ class Memory:
 
         return running(self.version(database, row), json.loads(row.state or "{}"))
 
-    def remember_rule(self, row: Row) -> None:
+    def remember_rule(self, row: ClusterRow) -> None:
         """Whether the functions of the database can choose in this cluster."""
         if row.rule:
             self.only_here.pop(row.name, None)

@@ -9,12 +9,12 @@ from msgspec.structs import asdict, replace
 from fairlead.balance.message import CONTROL, REFUSED
 from fairlead.errors import MessageError, NoDestinationError
 from fairlead.store.arguments import REMEMBERED
-from fairlead.store.clusters.choosing import UNREAD, Asked, Choices, as_said, decision_of
+from fairlead.store.clusters.choosing import UNREAD, ChoiceRequest, Choices, as_said, decision_of
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.deliveries import guarantee
 from fairlead.store.clusters.history import published_before
-from fairlead.store.clusters.memory import Memory
-from fairlead.store.clusters.state import Row, Version, read_row, read_version
+from fairlead.store.clusters.memory import ClusterMemory
+from fairlead.store.clusters.state import ClusterRow, Version, read_row, read_version
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
 from fairlead.store.queues.bodies import REDELIVERED, digest
@@ -30,7 +30,7 @@ MAKE_IT_GUARANTEED: Final = (
 
 
 def publish(
-    database: Database, choices: Choices, asked: Asked, outgoing: OutgoingMessage
+    database: Database, choices: Choices, asked: ChoiceRequest, outgoing: OutgoingMessage
 ) -> StoreDecision:
     """Choose a destination and send the message to its queue; to all where it goes to several.
 
@@ -65,7 +65,7 @@ def hand_over(
     database: Database,
     version: Version,
     decision: StoreDecision,
-    asked: Asked,
+    asked: ChoiceRequest,
     outgoing: OutgoingMessage,
     guaranteed: int | None,
 ) -> list[str]:
@@ -117,7 +117,7 @@ def _with_new_key(
 
 
 def publish_one(
-    database: Database, memory: Memory, asked: Asked, outgoing: OutgoingMessage
+    database: Database, memory: ClusterMemory, asked: ChoiceRequest, outgoing: OutgoingMessage
 ) -> StoreDecision | None:
     """The same in one statement; None, and nothing done, where the database has no function for it.
 
@@ -142,7 +142,7 @@ def publish_one(
     return decision._replace(messages=() if key is None else (key,))
 
 
-def _stream(database: Database, row: Row, asked: Asked) -> str:
+def _stream(database: Database, row: ClusterRow, asked: ChoiceRequest) -> str:
     """What else tells two messages of one id apart: the same body to another subject is another."""
     cluster = read_version(database, row).start.cluster
     if not cluster.policy.streams:
@@ -150,7 +150,7 @@ def _stream(database: Database, row: Row, asked: Asked) -> str:
     return ":" + "/".join(cluster.stream(cluster.values_of(asked.message)))
 
 
-def _remember(database: Database, asked: Asked, outgoing: OutgoingMessage) -> bool:
+def _remember(database: Database, asked: ChoiceRequest, outgoing: OutgoingMessage) -> bool:
     """Whether a message's id is new to the cluster. Raises MessageError for another's id."""
     row = read_row(database, asked.cluster, "cluster")
     now = time_of(database, asked.now)

@@ -18,9 +18,9 @@ from fairlead.balance.policies.smartsockets_objects import (
 )
 from fairlead.errors import ChangeError
 from fairlead.store.clusters.changing import Author, make_due
-from fairlead.store.clusters.choosing import Asked, Choices
+from fairlead.store.clusters.choosing import ChoiceRequest, Choices
 from fairlead.store.clusters.events import moment
-from fairlead.store.clusters.memory import Memory
+from fairlead.store.clusters.memory import ClusterMemory
 from fairlead.store.clusters.publishing import hand_over
 from fairlead.store.clusters.state import read_row
 from fairlead.store.clusters.subscribing import state_of
@@ -91,7 +91,7 @@ def _there_is(database: Database, queue: str, author: Author) -> str:
 
 def reroute(
     database: Database,
-    memory: Memory,
+    memory: ClusterMemory,
     found: Departed,
     held: TakenGroup,
     given: Sequence[Given],
@@ -160,6 +160,8 @@ class _Rerouting(NamedTuple):
         )
         return f"{outcome}: {reason}"
 
-    def _asked(self, known: Guaranteed) -> Asked:
+    def _asked(self, known: Guaranteed) -> ChoiceRequest:
         attributes: dict[str, Any] = json.loads(known.said)
-        return Asked(known.cluster, attributes, self.author.now, self.author.actor, known.key)
+        return ChoiceRequest(
+            known.cluster, attributes, self.author.now, self.author.actor, known.key
+        )

@@ -19,7 +19,7 @@ from fairlead.store.clusters.state import (
 from fairlead.store.database.port import Database
 
 
-class Machine(NamedTuple):
+class MachineShare(NamedTuple):
     """A destination, as it is now."""
 
     name: str
@@ -36,7 +36,7 @@ class Machine(NamedTuple):
     """What else the file would say of it."""
 
 
-class Pool(NamedTuple):
+class PoolShares(NamedTuple):
     """A cluster, as it is now."""
 
     name: str
@@ -47,14 +47,14 @@ class Pool(NamedTuple):
     """All that were made."""
     rule: str
     """By which plain SQL can choose; "" for any other."""
-    machines: list[Machine]
+    machines: list[MachineShare]
     file: dict[str, Any]
     """As a file would list it: who was added since is there as not present."""
     reads: list[str]
     """The attributes of a message that can make a difference."""
 
 
-def pool(database: Database, name: str) -> Pool:
+def pool(database: Database, name: str) -> PoolShares:
     """A cluster as it is now. Raises MessageError."""
     row = counted(database, read_row(database, name, "cluster"))
     version = read_version(database, row)
@@ -81,7 +81,7 @@ def pool(database: Database, name: str) -> Pool:
         attributes = {} if destination is None else msgspec.to_builtins(destination)
         named = state.members[member]
         machines.append(
-            Machine(
+            MachineShare(
                 *(named, state.address(member), count, count / total if total else 0.0),
                 expected.get(named, 0.0) if expected else None,
                 member in members,
@@ -89,7 +89,7 @@ def pool(database: Database, name: str) -> Pool:
             )
         )
     file = version.cluster.to_dict()
-    return Pool(
+    return PoolShares(
         *(name, state.policy.name, row.allocation, row.version, row.turn, row.rule, machines, file),
         reads=sorted(state.relevant_attributes()),
     )

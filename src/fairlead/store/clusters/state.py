@@ -38,7 +38,7 @@ State = dict[str, Any]
 """Everything that later choices depend on, besides the version: plain data."""
 
 
-class Row(NamedTuple):
+class ClusterRow(NamedTuple):
     """Where a cluster stands."""
 
     id: int
@@ -234,7 +234,7 @@ def revision() -> int:
     return secrets.randbits(62)
 
 
-def read_row(database: Database, name: str, how: str) -> Row:
+def read_row(database: Database, name: str, how: str) -> ClusterRow:
     """A cluster's row. `how`: the statement. Raises MessageError where there is none."""
     rows = database.run(how, name=name)
     if not rows:
@@ -243,10 +243,10 @@ def read_row(database: Database, name: str, how: str) -> Row:
             f"cluster: found {repr_of(name)}, allowed: "
             f"{listed(names) or 'none: load_clusters has read no file yet'}{hint(str(name), names)}"
         )
-    return Row(*rows[0])
+    return ClusterRow(*rows[0])
 
 
-def counted(database: Database, row: Row) -> Row:
+def counted(database: Database, row: ClusterRow) -> ClusterRow:
     """The row with the turns that tickets have counted; tickets drawn from now on come after.
 
     No ticket is drawn, so a change takes nobody's turn away, even if it is refused or rolled back.
@@ -257,7 +257,7 @@ def counted(database: Database, row: Row) -> Row:
     return row._replace(taken=max(drawn - row.first, 0))
 
 
-def read_version(database: Database, row: Row, number: int | None = None) -> Version:
+def read_version(database: Database, row: ClusterRow, number: int | None = None) -> Version:
     """One version of a cluster; the newest where no number is given."""
     wanted = row.version if number is None else number
     ((_, _, definition),) = database.run("version", cluster=row.id, version=wanted)
@@ -272,7 +272,7 @@ def choice_run(found: Sequence[Any]) -> ChoiceRun:
     return ChoiceRun(first, version, number, json.loads(state), choices)
 
 
-def read_choice_run(database: Database, row: Row, turn: int) -> ChoiceRun:
+def read_choice_run(database: Database, row: ClusterRow, turn: int) -> ChoiceRun:
     """The run of a turn."""
     (record,) = database.run("choice_run_of", cluster=row.id, turn=turn)
     return choice_run(record)

@@ -56,7 +56,7 @@ for _column in EVENT_COLUMNS:  # said once, for the pages and for `help`
     getattr(Event, _column.name).__doc__ = _column.meaning
 
 
-class Place(NamedTuple):
+class JournalPlace(NamedTuple):
     """How far a reader of the journal has come: places are in the order of events."""
 
     epoch: int
@@ -82,7 +82,7 @@ KINDS: Final = frozenset(
 """What happens, as `docs/reference/store-journal.md` has it."""
 
 
-class Which(TypedDict, total=False):
+class EventChoice(TypedDict, total=False):
     """Which events a caller wants; None, or not said: any."""
 
     queue: str | None
@@ -95,7 +95,7 @@ class Which(TypedDict, total=False):
     """Those from this time on: seconds since 1970, or a timestamp."""
 
 
-class Wanted(NamedTuple):
+class EventFilter(NamedTuple):
     """The same, for a database."""
 
     queue: str | None = None
@@ -108,15 +108,15 @@ class Wanted(NamedTuple):
     """Microseconds."""
 
 
-ANY: Final = Wanted()
+ANY: Final = EventFilter()
 
 
-def these(which: Which) -> Wanted:
+def these(which: EventChoice) -> EventFilter:
     """What a caller wants. Raises MessageError."""
-    check_keys("journal", which, Wanted._fields)
+    check_keys("journal", which, EventFilter._fields)
     start = which.get("start")
     named = {key: name(key, value) for key, value in which.items() if key not in {"start", "kind"}}
-    return Wanted(
+    return EventFilter(
         **named,
         kind=_kinds(which.get("kind")),
         start=None if start is None else moment(start, "start", MessageError),
@@ -136,10 +136,10 @@ def _kinds(said: object) -> str | None:
 
 CURSOR: Final = re.compile(r"(?:(\d{1,9})\.)?(\d{1,20})-(\d{1,19})")
 """A place, as a text."""
-START: Final = Place(0, 0, 0)
+START: Final = JournalPlace(0, 0, 0)
 
 
-def events(database: Database, since: str | None, wanted: Wanted = ANY) -> Iterator[Event]:
+def events(database: Database, since: str | None, wanted: EventFilter = ANY) -> Iterator[Event]:
     """All events after a cursor that can be read now, in an order that later ones keep to.
 
     Those that come while they are read are left for the next time.
@@ -168,12 +168,12 @@ def events(database: Database, since: str | None, wanted: Wanted = ANY) -> Itera
         if not rows:
             if place.epoch == epochs.current:
                 return
-            place = Place(place.epoch + 1, 0, 0)
+            place = JournalPlace(place.epoch + 1, 0, 0)
             continue
         begun = True
         for row in rows:
             number, xid, time, lease = *row[:3], row[14]
-            place = Place(place.epoch, xid, number)
+            place = JournalPlace(place.epoch, xid, number)
             if place > last:
                 return
             ends = None if lease is None else lease / 1_000_000
@@ -181,7 +181,7 @@ def events(database: Database, since: str | None, wanted: Wanted = ANY) -> Itera
             yield Event._make((number, str(place), time / 1_000_000, *row[3:14], ends, *more))
 
 
-def latest(database: Database, back: int = 0, wanted: Wanted = ANY) -> str | None:
+def latest(database: Database, back: int = 0, wanted: EventFilter = ANY) -> str | None:
     """The cursor of the latest event that can be read now; None: there is none.
 
     `back`: of the one so many events before it; None, too, where that is before the last restore.
@@ -190,18 +190,20 @@ def latest(database: Database, back: int = 0, wanted: Wanted = ANY) -> str | Non
     return None if place is None else str(place)
 
 
-def _latest(database: Database, epochs: Epochs, back: int, wanted: Wanted) -> Place | None:
+def _latest(
+    database: Database, epochs: Epochs, back: int, wanted: EventFilter
+) -> JournalPlace | None:
     for epoch in range(epochs.current, -1, -1):
         bounds = epochs.bounds(epoch)
         rows = database.run("latest", back=back, **bounds, **wanted._asdict())
         for transaction, number in rows:
-            return Place(epoch, transaction, number)
+            return JournalPlace(epoch, transaction, number)
         if back:
             return None
     return None
 
 
-def _check_restored(database: Database, epochs: Epochs, place: Place) -> None:
+def _check_restored(database: Database, epochs: Epochs, place: JournalPlace) -> None:
     """What a reader has seen, or what is written, may be ahead of all that is written from now on.
 
     So it is in a backup that was restored: what is new would never be read.
@@ -220,10 +222,10 @@ def _check_restored(database: Database, epochs: Epochs, place: Place) -> None:
         )
 
 
-def _check_kept(database: Database, epochs: Epochs, place: Place) -> None:
+def _check_kept(database: Database, epochs: Epochs, place: JournalPlace) -> None:
     """What was deleted after a place that a reader has reached, the reader has not seen."""
     ((transaction, number),) = database.run("pruned")
-    pruned = Place(epochs.of(number), transaction, number)
+    pruned = JournalPlace(epochs.of(number), transaction, number)
     if pruned > place:
         raise PrunedError(
             f"since: found '{place}', after which events are kept no more, allowed: '{pruned}' or "
@@ -231,9 +233,9 @@ def _check_kept(database: Database, epochs: Epochs, place: Place) -> None:
         )
 
 
-def _read(since: str) -> Place:
+def _read(since: str) -> JournalPlace:
     match = CURSOR.fullmatch(str(since))
-    place = Place(*(int(part or 0) for part in match.groups())) if match else None
+    place = JournalPlace(*(int(part or 0) for part in match.groups())) if match else None
     if place is None or place.transaction > MAX_TRANSACTION or place.number > MAX_NUMBER:
         raise MessageError(
             f"since: found {repr_of(since)}, allowed: the cursor of an event, or None"

@@ -18,7 +18,7 @@ NAMES: Final = frozenset({"name", "subject", "address", "queue", PRESENT})
 """What no change says of a destination that joins again, or says of it anyway."""
 
 
-class Recorded(NamedTuple):
+class MessageTable(NamedTuple):
     """A table of messages."""
 
     rows: list[dict[str, Any]]
@@ -27,7 +27,7 @@ class Recorded(NamedTuple):
     """Messages that were not accepted: nobody knows how long they take."""
 
 
-def recorded(events: Iterable[Event], queue: str) -> Recorded:
+def recorded(events: Iterable[Event], queue: str) -> MessageTable:
     """The messages of a queue, from the events of its store.
 
     `service_time` is that from when the group was taken to when it was accepted; the messages of
@@ -55,7 +55,7 @@ def recorded(events: Iterable[Event], queue: str) -> Recorded:
             row["service_time"] = max(end - taken.get(token, end), 0) / shares[token]
         if key in done or row["type"]:
             rows.append(row)
-    return Recorded(rows, len(came) - len(rows))
+    return MessageTable(rows, len(came) - len(rows))
 
 
 def _row(event: Event, id_: str, type_: str | None = None) -> dict[str, Any]:

@@ -126,7 +126,7 @@ def explain_order(database: Database, queue: Queue, first: str, second: str) -> 
             f"explain: found {repr_of(first)} and {repr_of(second)}, which is one group, allowed: "
             "two groups"
         )
-    return _Reader(database, queue, *names).explain()
+    return _EventReader(database, queue, *names).explain()
 
 
 def _group_of(database: Database, queue: Queue, name: str) -> str:
@@ -152,7 +152,7 @@ def _group_of(database: Database, queue: Queue, name: str) -> str:
     return name
 
 
-class _Reader:
+class _EventReader:
     """Goes through the events of two groups."""
 
     def __init__(self, database: Database, queue: Queue, first: str, second: str) -> None:

@@ -20,7 +20,7 @@ from fairlead.store.queues.pending import CHARGED, JOINED, RELEASED, SETTLED
 from fairlead.store.queues.sending import arrive
 from fairlead.store.queues.settings import BECOMES_FAIR, Queue, known_queue
 from fairlead.store.queues.settling import complete_delayed, end_or_keep, raises_of, take_back
-from fairlead.store.queues.tenants import Line
+from fairlead.store.queues.tenants import TenantLine
 
 MOST: Final = 1000
 """So many of each kind are done before one take."""
@@ -59,18 +59,18 @@ def bring_up_to_date(database: Database, queue: str, actor: str, clock: int | No
     log.flush()
 
 
-def maintained(database: Database, queue: Queue, log: Log) -> tuple[Queue, Line | None]:
+def maintained(database: Database, queue: Queue, log: Log) -> tuple[Queue, TenantLine | None]:
     """Bring a queue up to date; the queue as it is then, and its tenants (None: it has none)."""
-    line = Line(database, queue) if queue.fair else None
+    line = TenantLine(database, queue) if queue.fair else None
     _maintain(database, queue, line, log)
     if line is None and queue.fair:  # what has just arrived is of tenants
         queue = known_queue(database, queue.name, queue.now)
-        line = Line(database, queue)
+        line = TenantLine(database, queue)
         line.begin()
     return queue, line
 
 
-def _maintain(database: Database, queue: Queue, line: Line | None, log: Log) -> None:
+def _maintain(database: Database, queue: Queue, line: TenantLine | None, log: Log) -> None:
     ((raised, updated, parked, delayed, lapsed),) = database.run(
         "maintenance", queue=queue.id, now=queue.now
     )
@@ -94,7 +94,7 @@ def _maintain(database: Database, queue: Queue, line: Line | None, log: Log) -> 
         _log_woken(sorted(rows), line, log)
 
 
-def _log_woken(rows: Sequence[Row], line: Line | None, log: Log) -> None:
+def _log_woken(rows: Sequence[Row], line: TenantLine | None, log: Log) -> None:
     """The delays of groups are over; a group that only waited for a sender is no event."""
     woken = [row for row in rows if line is not None or row[2] != NOTHING]
     for (_, tenant, _, name), number in zip(woken, log.draw(len(woken)), strict=True):
@@ -159,7 +159,7 @@ def _apply_raises(database: Database, queue: Queue) -> None:
         end_or_keep(database, queue, empty)
 
 
-def _apply_updates(database: Database, queue: Queue, line: Line | None) -> None:
+def _apply_updates(database: Database, queue: Queue, line: TenantLine | None) -> None:
     every = [
         TenantUpdate(*row) for row in database.run("pending_updates", queue=queue.id, most=MOST)
     ]
@@ -170,7 +170,7 @@ def _apply_updates(database: Database, queue: Queue, line: Line | None) -> None:
         database.run("drop_pending_updates", ids=[update.id for update in every])
 
 
-def _apply(line: Line, each: TenantUpdate) -> None:
+def _apply(line: TenantLine, each: TenantUpdate) -> None:
     if each.kind == JOINED:
         line.join(each.tenant, each.number)
     elif each.kind == CHARGED:

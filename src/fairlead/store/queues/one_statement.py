@@ -71,10 +71,18 @@ def try_send_many(
     set_clock(database, context.clock())
     rows = [
         (
-            *(each.group, each.priority, each.key, each.type, each.tenant, each.cost, each.due),
-            *(each.expires, each.format, each.body),
+            *(
+                message.group,
+                message.priority,
+                message.key,
+                message.type,
+                message.tenant,
+                message.cost,
+                message.due,
+            ),
+            *(message.expires, message.format, message.body),
         )
-        for each in batch
+        for message in batch
     ]
     values = spread("try_send_many", rows)
     ((keys, state, line),) = database.run(
@@ -98,7 +106,7 @@ def _ending(end: Settlement, actor: str) -> dict[str, object]:
         "id": end.id,
         "token": end.token,
         "outcome": end.kind,
-        "given": [each.number for each in end.given],
+        "given": [given.number for given in end.given],
         "reason": end.reason,
         "delay": end.delay,
         "failed": bool(end.failed),

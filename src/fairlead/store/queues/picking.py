@@ -9,7 +9,7 @@ from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.limiting import Gate
 from fairlead.store.queues.settings import Queue
-from fairlead.store.queues.tenants import Line
+from fairlead.store.queues.tenants import TenantLine
 
 BESIDES: Final = "pick_of_tenant_besides"
 
@@ -17,7 +17,7 @@ BESIDES: Final = "pick_of_tenant_besides"
 def pick(
     database: Database,
     queue: Queue,
-    line: Line | None,
+    line: TenantLine | None,
     gate: Gate | None,
     name: str | None,
     most: int,
@@ -83,7 +83,7 @@ def _pick_open(
 def _pick_fairly(
     database: Database,
     queue: Queue,
-    line: Line,
+    line: TenantLine,
     gate: Gate | None,
     name: str | None,
     values: dict[str, object],

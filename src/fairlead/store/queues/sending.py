@@ -26,7 +26,7 @@ MANY: Final = 100
 """So often a group can end, and begin anew, between two looks of one sender."""
 
 
-class Found(NamedTuple):
+class LivingGroup(NamedTuple):
     """A group that lives, as a sender sees it."""
 
     id: int
@@ -130,7 +130,7 @@ def _groups(
 
 def _begin(
     database: Database, queue: Queue, numbered: Sequence[tuple[int, OutgoingMessage]]
-) -> dict[str, Found]:
+) -> dict[str, LivingGroup]:
     """The groups that these messages name; those that are not there begin, as do all without."""
     lone: list[int] = []
     begun: list[Row] = []
@@ -167,13 +167,13 @@ def _begin(
     return groups
 
 
-def _new(number: int, each: OutgoingMessage) -> Found:
+def _new(number: int, each: OutgoingMessage) -> LivingGroup:
     """The group that begins with a message."""
-    return Found(number, each.tenant, READY, number)
+    return LivingGroup(number, each.tenant, READY, number)
 
 
 def _updates(
-    queue: Queue, numbered: Sequence[tuple[int, OutgoingMessage]], found: Mapping[str, Found]
+    queue: Queue, numbered: Sequence[tuple[int, OutgoingMessage]], found: Mapping[str, LivingGroup]
 ) -> list[PendingUpdate]:
     updates: list[PendingUpdate] = []
     if not found and not queue.fair:
@@ -200,9 +200,9 @@ def _updates(
     return updates
 
 
-def _found(database: Database, queue: Queue, names: list[str]) -> dict[str, Found]:
+def _found(database: Database, queue: Queue, names: list[str]) -> dict[str, LivingGroup]:
     rows = database.run("groups_by_name", queue=queue.id, names=names) if names else []
-    return {row[0]: Found(*row[1:]) for row in rows}
+    return {row[0]: LivingGroup(*row[1:]) for row in rows}
 
 
 def _raises(queue: Queue, each: OutgoingMessage) -> bool:

@@ -30,7 +30,7 @@ BEFORE_ALL: Final = -(2**63)
 """A number before that of any message."""
 
 
-class Columns(NamedTuple):
+class QueueRow(NamedTuple):
     """The columns of a queue's row."""
 
     id: int
@@ -84,7 +84,7 @@ class Queue:
     where the latest event is more than an hour ahead, time does go back: a clock was wrong then.
     """
 
-    def __init__(self, columns: Columns, now: int) -> None:
+    def __init__(self, columns: QueueRow, now: int) -> None:
         """As read."""
         self.columns = columns
         self.id = columns.id
@@ -173,7 +173,7 @@ def read_queue(
     rows = database.run("queue_locked" if locked else "queue", name=name)
     if not rows:
         return None
-    columns = Columns(*rows[0])
+    columns = QueueRow(*rows[0])
     return Queue(columns, (columns.server_time or database.time()) if now is None else now)
 
 

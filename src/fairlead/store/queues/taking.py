@@ -22,7 +22,7 @@ from fairlead.store.queues.settings import BEFORE_ALL, Queue, known_queue, read_
 from fairlead.store.queues.settling import end_or_keep, expire, stale
 from fairlead.store.queues.take_call import call_take, given_in
 from fairlead.store.queues.taken_group import PAGE, Claim, TakenGroup
-from fairlead.store.queues.tenants import Line
+from fairlead.store.queues.tenants import TenantLine
 from fairlead.store.queues.unreadable import are_readable, bury_unreadable
 
 MAX_ROUNDS: Final = 100
@@ -254,7 +254,7 @@ def _given(held: TakenGroup, row: Stored, ends: Mapping[int, Endpoint]) -> Recei
 def _pick(
     database: Database,
     queue: Queue,
-    line: Line | None,
+    line: TenantLine | None,
     gate: Gate | None,
     claim: Claim,
     most: int,
@@ -284,7 +284,11 @@ def _pick(
 
 
 def _fill(
-    database: Database, queue: Queue, picked: Sequence[TakenGroup], line: Line | None, log: Log
+    database: Database,
+    queue: Queue,
+    picked: Sequence[TakenGroup],
+    line: TenantLine | None,
+    log: Log,
 ) -> tuple[list[TakenGroup], int]:
     """Read the messages of groups that were picked; those that have none end, or are kept.
 

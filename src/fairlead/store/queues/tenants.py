@@ -20,7 +20,7 @@ LOOKED_AT: Final = 1000
 """So many events tell what a queue's only tenant was charged, when others join it."""
 
 
-class Tenant:
+class ChargedTenant:
     """What a tenant was charged."""
 
     __slots__ = ("backlogged", "in_service", "name", "tag", "turn")
@@ -36,7 +36,7 @@ class Tenant:
         self.backlogged = bool(backlogged)
 
 
-class Line:
+class TenantLine:
     """The tenants of a queue, while one reader has the right to change them."""
 
     def __init__(self, database: Database, queue: Queue) -> None:
@@ -48,7 +48,7 @@ class Line:
         self.off = queue.off_tenants
         self._backlogged = columns.backlogged
         self._in_service = columns.in_service
-        self._tenants: dict[str, Tenant] = {}
+        self._tenants: dict[str, ChargedTenant] = {}
         self._stored: set[str] = set()
         self._emptied = False
 
@@ -104,17 +104,17 @@ class Line:
 
     # -------- what a reader does
 
-    def next(self, besides: Sequence[str]) -> Tenant | None:
+    def next(self, besides: Sequence[str]) -> ChargedTenant | None:
         """Who is next, of those that are backlogged."""
         self.write()
         rows = self._database.run("next_tenant", queue=self._queue.id, besides=list(besides))
         return self._known(rows[0]) if rows else None
 
-    def tenant(self, name: str) -> Tenant:
+    def tenant(self, name: str) -> ChargedTenant:
         """One tenant."""
         return self._get(name)
 
-    def take(self, tenant: Tenant, cost: int, number: int) -> None:
+    def take(self, tenant: ChargedTenant, cost: int, number: int) -> None:
         """A group of this cost was taken."""
         self.clock, tenant.tag, tenant.turn = taken(
             tenant.tag, self.clock, cost, self._queue.share(tenant.name), number
@@ -122,7 +122,7 @@ class Line:
         tenant.in_service += 1
         self._in_service += 1
 
-    def unline_if_through(self, tenant: Tenant) -> None:
+    def unline_if_through(self, tenant: ChargedTenant) -> None:
         """The tenant may have nothing more that can be taken."""
         if tenant.backlogged and not self._has_ready(tenant.name):
             self._set_backlogged(tenant, backlogged=False)
@@ -179,7 +179,7 @@ class Line:
             tenant.tag += before.get(tenant.name, 0)
         queue.fair = FAIR
 
-    def _get(self, name: str) -> Tenant:
+    def _get(self, name: str) -> ChargedTenant:
         tenant = self._tenants.get(name)
         if tenant is None:
             rows = (
@@ -187,25 +187,25 @@ class Line:
                 if self._emptied
                 else self._database.run("tenants", queue=self._queue.id, names=[name])
             )
-            tenant = self._known(rows[0]) if rows else Tenant(name, self.clock)
+            tenant = self._known(rows[0]) if rows else ChargedTenant(name, self.clock)
             self._tenants[name] = tenant
         return tenant
 
     def _has_ready(self, name: str) -> bool:
         return bool(self._database.run("ready_of_tenant", queue=self._queue.id, tenant=name))
 
-    def _known(self, row: Row) -> Tenant:
+    def _known(self, row: Row) -> ChargedTenant:
         name, tag, turn, in_service, backlogged = row
         if name not in self._tenants:
-            self._tenants[name] = Tenant(name, tag_of(tag), turn, in_service, backlogged)
+            self._tenants[name] = ChargedTenant(name, tag_of(tag), turn, in_service, backlogged)
             self._stored.add(name)
         return self._tenants[name]
 
-    def _set_backlogged(self, tenant: Tenant, *, backlogged: bool) -> None:
+    def _set_backlogged(self, tenant: ChargedTenant, *, backlogged: bool) -> None:
         tenant.backlogged = backlogged
         self._backlogged += 1 if backlogged else -1
 
-    def _end_work(self, tenant: Tenant) -> None:
+    def _end_work(self, tenant: ChargedTenant) -> None:
         tenant.in_service -= 1
         self._in_service -= 1
 

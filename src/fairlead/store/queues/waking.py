@@ -287,7 +287,7 @@ def _version(database: Database) -> object:
     return id(database), *database.execute("PRAGMA data_version").fetchall()
 
 
-class Rest(NamedTuple):
+class WaitPlan(NamedTuple):
     """How a reader waits until it looks again."""
 
     seconds: float
@@ -295,21 +295,21 @@ class Rest(NamedTuple):
     """Whether it looks earlier where something arrives."""
 
 
-def rest_of(found: Seen | None, left: float, *, again: bool) -> Rest | None:
+def rest_of(found: Seen | None, left: float, *, again: bool) -> WaitPlan | None:
     """How a reader waits that has taken nothing, and then found its queue so; None: not at all.
 
     `left`: seconds, at most. `again`: whether it did not wait at all the last time, either.
     """
     if found is None:
-        return Rest(min(left, PAUSE), hears=False)
+        return WaitPlan(min(left, PAUSE), hears=False)
     if not found.enabled:
-        return Rest(min(left, IDLE), hears=True)
+        return WaitPlan(min(left, IDLE), hears=True)
     if found.ready and not again:
         return None  # it came after the last take, and before this look
     if found.ready or found.due == 0:
-        return Rest(min(left, PAUSE), hears=False)  # somebody else has it locked
+        return WaitPlan(min(left, PAUSE), hears=False)  # somebody else has it locked
     left = min(left, LOOK if found.watched else IDLE)
-    return Rest(left if found.due is None else min(left, found.due), hears=True)
+    return WaitPlan(left if found.due is None else min(left, found.due), hears=True)
 
 
 def look(database: Database, queue: str, clock: int | None) -> Seen | None:

@@ -50,7 +50,7 @@ class ScheduleState(NamedTuple):
     """Why the latest tick was passed over; "" where it was sent."""
 
 
-class Kept(NamedTuple):
+class ScheduleRow(NamedTuple):
     """A schedule's row."""
 
     name: str
@@ -81,7 +81,7 @@ class Kept(NamedTuple):
         )
 
 
-class Step(NamedTuple):
+class ScheduleStep(NamedTuple):
     """What is to be done for a schedule now."""
 
     ticks: Sequence[int]
@@ -97,7 +97,7 @@ def put(database: Database, each: Schedule, now: int) -> None:
     """
     definition = _definition(each, now)
     rows = database.run("schedule", name=each.name)
-    if rows and Kept(*rows[0]).definition == definition:
+    if rows and ScheduleRow(*rows[0]).definition == definition:
         return
     database.run(
         "put_schedule",
@@ -109,12 +109,12 @@ def put(database: Database, each: Schedule, now: int) -> None:
     )
 
 
-def every(database: Database) -> list[Kept]:
+def every(database: Database) -> list[ScheduleRow]:
     """All schedules, by name."""
-    return [Kept(*row) for row in database.run("schedules")]
+    return [ScheduleRow(*row) for row in database.run("schedules")]
 
 
-def known(database: Database, name: object) -> Kept:
+def known(database: Database, name: object) -> ScheduleRow:
     """A schedule by its name. Raises MessageError."""
     rows: Sequence[Row] = database.run("schedule", name=name) if isinstance(name, str) else []
     if not rows:
@@ -123,7 +123,7 @@ def known(database: Database, name: object) -> Kept:
         raise MessageError(
             f"schedule: found {repr_of(name)}, allowed: {allowed}{hint(str(name), names)}"
         )
-    return Kept(*rows[0])
+    return ScheduleRow(*rows[0])
 
 
 def due(database: Database, now: int) -> list[str]:
@@ -131,29 +131,31 @@ def due(database: Database, now: int) -> list[str]:
     return sorted(name for (name,) in database.run("due_schedules", now=now, wrong=now + AHEAD))
 
 
-def locked(database: Database, name: str) -> Kept | None:
+def locked(database: Database, name: str) -> ScheduleRow | None:
     """A schedule for which nobody else sends until the transaction ends; None: somebody does."""
     rows = database.run("schedule_locked", name=name)
-    return Kept(*rows[0]) if rows else None
+    return ScheduleRow(*rows[0]) if rows else None
 
 
-def step(kept: Kept, now: int, most: int = MOST) -> Step | None:
+def step(kept: ScheduleRow, now: int, most: int = MOST) -> ScheduleStep | None:
     """Which ticks are sent now, at most so many; None: none is due."""
     schedule = kept.schedule
     if kept.paused:
         return None
     if kept.looked > now + AHEAD:  # a clock was wrong then
-        return Step((), schedule.after(now))
+        return ScheduleStep((), schedule.after(now))
     if kept.next > now:
         return None
     if schedule.missed == "all":
         ticks = list(islice(_ticks(schedule, kept.next, now), most))
-        return Step(ticks, schedule.after(ticks[-1]))
+        return ScheduleStep(ticks, schedule.after(ticks[-1]))
     latest = schedule.latest(now)
     if latest is None or latest < kept.next:
         latest = kept.next
     late = now - latest > LATE
-    return Step([] if late and schedule.missed == "skip" else [latest], schedule.after(latest))
+    return ScheduleStep(
+        [] if late and schedule.missed == "skip" else [latest], schedule.after(latest)
+    )
 
 
 def message(schedule: Schedule, tick: int) -> tuple[object, dict[str, Any]]:
@@ -167,7 +169,9 @@ def message(schedule: Schedule, tick: int) -> tuple[object, dict[str, Any]]:
     return schedule.body, {**more, "id": f"{schedule.name}@{time}"}
 
 
-def move(database: Database, kept: Kept, now: int, done: Step, failure: str | None = None) -> None:
+def move(
+    database: Database, kept: ScheduleRow, now: int, done: ScheduleStep, failure: str | None = None
+) -> None:
     """Write down how far a schedule has come."""
     sent = done.ticks[-1] if done.ticks and failure is None else None
     database.run(
@@ -199,14 +203,14 @@ def drop(database: Database, name: object, clock: int | None, actor: str) -> Non
         _tell(database, record, DROPPED, clock, actor)
 
 
-def _tell(database: Database, kept: Kept, kind: str, clock: int | None, actor: str) -> None:
+def _tell(database: Database, kept: ScheduleRow, kind: str, clock: int | None, actor: str) -> None:
     """Write to the journal what an operator has done to a schedule."""
     log = Log(database, kept.queue, known_queue(database, kept.queue, clock).moment, actor)
     log.add(kind, key=kept.name)
     log.flush()
 
 
-def following(kept: Kept, most: int) -> list[int]:
+def following(kept: ScheduleRow, most: int) -> list[int]:
     """The next ticks of a schedule."""
     ticks = [kept.next]
     while len(ticks) < most:

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from fairlead.balance.cluster import Cluster
     from fairlead.balance.decision import Decision
     from fairlead.store.clusters.changing import Author
-    from fairlead.store.clusters.choosing import Asked
+    from fairlead.store.clusters.choosing import ChoiceRequest
     from fairlead.store.clusters.deliveries import Delivery
-    from fairlead.store.clusters.shares import Pool
+    from fairlead.store.clusters.shares import PoolShares
 
 NOTHING: Final[Mapping[str, object]] = {}
 
@@ -141,11 +141,13 @@ class ClusterVerbs(SubscriptionVerbs):
     def _author(self) -> Author:
         return author_of(self._context)
 
-    def _asked(self, cluster: object, message: Mapping[str, object], id_: str = "") -> Asked:
-        from fairlead.store.clusters.choosing import Asked
+    def _asked(
+        self, cluster: object, message: Mapping[str, object], id_: str = ""
+    ) -> ChoiceRequest:
+        from fairlead.store.clusters.choosing import ChoiceRequest
 
         context = self._context
-        return Asked(cluster_name(cluster), message, context.clock(), context.actor, id_)
+        return ChoiceRequest(cluster_name(cluster), message, context.clock(), context.actor, id_)
 
 
 class StoreClusters(StoreSubscriptions):
@@ -202,7 +204,7 @@ class StoreClusters(StoreSubscriptions):
         with self._connection() as database:
             return [name for (name,) in database.run("cluster_names")]
 
-    def pool(self, cluster: str) -> Pool:
+    def pool(self, cluster: str) -> PoolShares:
         """A cluster as it is: its destinations, what they were sent, and what was their share."""
         from fairlead.store.clusters.shares import pool
 
@@ -216,12 +218,12 @@ class StoreClusters(StoreSubscriptions):
         `message`: routing attributes that the policy reads, such as `group`, `queue`, `subject`.
         Raises MessageError for an unknown cluster, and for what a message cannot say.
         """
-        from fairlead.store.clusters.choosing import Asked, decide_one
+        from fairlead.store.clusters.choosing import ChoiceRequest, decide_one
 
         self._retention.look(dead=False)
         if self._one_statement:
             context = self._context
-            request = Asked(cluster_name(cluster), message, context.clock(), context.actor)
+            request = ChoiceRequest(cluster_name(cluster), message, context.clock(), context.actor)
             with self._alone() as database:
                 decision = decide_one(database, context.memory, request)
             if decision is not None:
@@ -246,7 +248,7 @@ class StoreClusters(StoreSubscriptions):
         its first decision is returned. When the work is settled, the cluster knows (where its
         policy asks for that). Raises MessageError, NoDestinationError.
         """
-        from fairlead.store.clusters.choosing import Asked
+        from fairlead.store.clusters.choosing import ChoiceRequest
         from fairlead.store.clusters.publishing import publish_one
 
         self._retention.look(dead=False)
@@ -254,7 +256,9 @@ class StoreClusters(StoreSubscriptions):
         if self._one_statement and at_any_time and {"group", "type"}.isdisjoint(message):
             new_message, context = outgoing(body, 0, **more), self._context
             attributes = _said(new_message, message)
-            request = Asked(cluster_name(cluster), attributes, context.clock(), context.actor)
+            request = ChoiceRequest(
+                cluster_name(cluster), attributes, context.clock(), context.actor
+            )
             with self._alone() as database:
                 decision = publish_one(database, context.memory, request, new_message)
             if decision is not None:

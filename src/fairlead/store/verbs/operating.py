@@ -33,7 +33,7 @@ from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.postgresql import is_denied
 from fairlead.store.database.retrying import again
-from fairlead.store.journal.events import Event, Which, events, latest, these
+from fairlead.store.journal.events import Event, EventChoice, events, latest, these
 from fairlead.store.journal.retention import journal_keep, set_journal_keep
 from fairlead.store.message import Message, message_of
 from fairlead.store.queues.explain_order import OrderExplanation, explain_order
@@ -302,7 +302,7 @@ class StoreOperations(StorePurging):
         with self._connection() as database:
             return admin.by_tenant(database, self._clock())
 
-    def journal(self, since: str | None = None, **wanted: Unpack[Which]) -> Iterator[Event]:
+    def journal(self, since: str | None = None, **wanted: Unpack[EventChoice]) -> Iterator[Event]:
         """The events after a cursor, in their order; None: from the first that is kept.
 
         `queue`, `cluster`, `group`, `id`, `kind` (or several): only those of this one. `start`:
@@ -312,7 +312,7 @@ class StoreOperations(StorePurging):
         with self._connection() as database:
             yield from events(database, since, these(wanted))
 
-    def latest(self, back: int = 0, **wanted: Unpack[Which]) -> str | None:
+    def latest(self, back: int = 0, **wanted: Unpack[EventChoice]) -> str | None:
         """The cursor of the latest event that the journal gives now; None: there is none.
 
         `back`: of the one so many events before it, after which that many are left; None, too,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.store.admin import deleting, purging
-from fairlead.store.admin.purging import Deleted, Portion, Purged
+from fairlead.store.admin.purging import Deleted, Purged, PurgePortion
 from fairlead.store.arguments import name, queue_name
 from fairlead.store.database.retrying import again
 from fairlead.store.queues.settings import known_queue
@@ -37,7 +37,7 @@ class StorePurging(StoreDeadLetters):
         far. Raises MessageError for a queue that is not there, or is a server's own.
         """
         purging.check_is_users(queue_name(queue))
-        only = purging.Which(name("group", group), name("tenant", tenant))
+        only = purging.PurgedMessages(name("group", group), name("tenant", tenant))
         why = name("reason", reason or None) or ""
         deleted, at = 0, self._begin_purge(queue)
         while (portion := self._purge(queue, only, at, why)) is not None:
@@ -49,7 +49,7 @@ class StorePurging(StoreDeadLetters):
 
     def purgeable(self, queue: str, group: str | None = None, *, tenant: str | None = None) -> int:
         """How many messages `purge` would delete now. Raises MessageError."""
-        only = purging.Which(name("group", group), name("tenant", tenant))
+        only = purging.PurgedMessages(name("group", group), name("tenant", tenant))
         with self._connection() as database:
             known = known_queue(database, queue_name(queue), self._clock())
             return purging.what_goes(database, known, only)
@@ -74,14 +74,16 @@ class StorePurging(StoreDeadLetters):
         return gone
 
     @again
-    def _begin_purge(self, queue: str) -> Portion:
+    def _begin_purge(self, queue: str) -> PurgePortion:
         with self._writing() as database:
             database.run("may_operate")
             known_queue(database, queue, self._clock())
             return purging.begin(database)
 
     @again
-    def _purge(self, queue: str, which: purging.Which, at: Portion, why: str) -> Portion | None:
+    def _purge(
+        self, queue: str, which: purging.PurgedMessages, at: PurgePortion, why: str
+    ) -> PurgePortion | None:
         with self._writing() as database:
             known = known_queue(database, queue, self._clock())
             return purging.purge(database, known, which, at, self._context.actor, why)

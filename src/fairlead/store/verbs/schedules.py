@@ -17,7 +17,7 @@ from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.schedules import ticking
-from fairlead.store.schedules.ticking import Kept, ScheduleState, Step
+from fairlead.store.schedules.ticking import ScheduleRow, ScheduleState, ScheduleStep
 
 LOGGER: Final = logging.getLogger("fairlead.schedules")
 MAX_TICKS: Final = 10_000
@@ -153,7 +153,7 @@ class StoreSchedules(ABC):
 
     def _due(
         self, database: Database, name: str, most: int
-    ) -> tuple[int, Kept | None, Step | None]:
+    ) -> tuple[int, ScheduleRow | None, ScheduleStep | None]:
         record = ticking.locked(database, name)
         now = time_of(database, self._clock())
         return now, record, None if record is None else ticking.step(record, now, most)

@@ -37,7 +37,7 @@ class Times:
         to.add(f"{name}_count", "histogram", labels, reached, of=name)
 
 
-class Counts:
+class WorkCounts:
     """Of one process, since it began. Thread-safe."""
 
     def __init__(self) -> None:

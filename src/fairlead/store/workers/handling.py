@@ -25,7 +25,7 @@ from fairlead.store.message import Message
 from fairlead.store.queues.failing import ERROR
 from fairlead.store.queues.settlement import RELEASE
 from fairlead.store.store import Store
-from fairlead.store.workers.counting import Counts
+from fairlead.store.workers.counting import WorkCounts
 from fairlead.store.workers.handlers import FAILURES, Handler, raised_at
 from fairlead.store.workers.held import Telling
 from fairlead.store.workers.in_hand import IN_HAND, InHand
@@ -58,7 +58,7 @@ class Handling(NamedTuple):
     the queue's `retry` says, else 1."""
     most: int = MAX_IN_HAND
     """So many messages of a group at most are handled in one go."""
-    counts: Counts | None = None
+    counts: WorkCounts | None = None
     """Where what was done is counted."""
     telling: Telling | None = None
     """Tells another process what is held, which extends the leases, too."""

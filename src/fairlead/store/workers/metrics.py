@@ -13,7 +13,7 @@ from fairlead.errors import StoreError
 from fairlead.prometheus import Exposition
 from fairlead.store.admin import metrics
 from fairlead.store.store import Store
-from fairlead.store.workers.counting import Counts
+from fairlead.store.workers.counting import WorkCounts
 
 SECONDS: Final = 5.0
 """For so long a page waits for the store: Prometheus itself gives up after ten."""
@@ -31,7 +31,7 @@ def page(store: Store) -> str:
 class Page:
     """The page, asked for again and again: each time it is there within `SECONDS`. Thread-safe."""
 
-    def __init__(self, store: Store, counts: Counts | None = None) -> None:
+    def __init__(self, store: Store, counts: WorkCounts | None = None) -> None:
         """`counts`: what this process has done is on it, too."""
         self._store = store
         self._counts = counts

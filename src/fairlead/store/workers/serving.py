@@ -43,7 +43,7 @@ class Serving(NamedTuple):
     until_empty: bool = False
 
 
-class Served(NamedTuple):
+class ServedService(NamedTuple):
     """A service, and what handles its messages."""
 
     name: str
@@ -53,7 +53,7 @@ class Served(NamedTuple):
     idle_timeout: float
 
 
-def served(place: str) -> list[Served]:
+def served(place: str) -> list[ServedService]:
     """The services that a module or a file says. Raises ConfigError."""
     if place.endswith(FILE):
         return _served_by(place)
@@ -64,14 +64,16 @@ def served(place: str) -> list[Served]:
     return [of_service(service) for service in every]
 
 
-def of_service(service: Service) -> Served:
+def of_service(service: Service) -> ServedService:
     """The same of one service."""
     before = service.before if service.works_before else None
     handler = Handler(service.handle, in_transaction=True, before=before)
-    return Served(service.name, handler, service.max_readers, service.idle_timeout)
+    return ServedService(service.name, handler, service.max_readers, service.idle_timeout)
 
 
-def activated(every: Iterable[Served], store: Store, most: int | None = None) -> list[Activated]:
+def activated(
+    every: Iterable[ServedService], store: Store, most: int | None = None
+) -> list[Activated]:
     """The queues of services. Raises UserError."""
     queues: dict[str, Activated] = {}
     for service in every:
@@ -98,7 +100,7 @@ def check_services(job: Serving) -> None:
 def serve(job: Serving, asked: Asked, manager: ServiceManager) -> int:
     """Serve until a signal comes; the exit status. Raises FairleadError."""
     store = Store.open(job.url, create=False)
-    readers = Processes(store, job) if job.processes else _readers(store, job)
+    readers = ReaderProcesses(store, job) if job.processes else _readers(store, job)
     for queue in activated(served(job.place), store, job.most):
         readers.activate(queue, until_empty=job.until_empty)
     if job.until_empty:
@@ -112,7 +114,7 @@ def serve(job: Serving, asked: Asked, manager: ServiceManager) -> int:
     return status
 
 
-class Processes(Readers):
+class ReaderProcesses(Readers):
     """The readers of some queues, each a process."""
 
     def __init__(self, store: Store, job: Serving) -> None:
@@ -153,7 +155,7 @@ class Processes(Readers):
         return False
 
 
-def _served_by(path: str) -> list[Served]:
+def _served_by(path: str) -> list[ServedService]:
     """The services of a file that have a handler."""
     services = []
     for service in load_declared(path).services:
@@ -169,7 +171,9 @@ def _served_by(path: str) -> list[Served]:
             services.append(of_service(handler))
         else:
             where = f"{path}: service {service.name!r}: handler {service.handler}"
-            services.append(Served(service.name, function(where, handler), None, IDLE_TIMEOUT))
+            services.append(
+                ServedService(service.name, function(where, handler), None, IDLE_TIMEOUT)
+            )
     if not services:
         raise ConfigError(
             f'{path}: found no handler, allowed: handler = "MODULE:NAME" in a [[service]]'

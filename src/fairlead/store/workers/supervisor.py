@@ -37,7 +37,7 @@ LOOK: Final = 0.1
 FORMAT: Final = "%(asctime)s %(levelname)s %(process)d %(message)s"
 
 
-class Job(NamedTuple):
+class ProcessTask(NamedTuple):
     """What each process does."""
 
     url: str
@@ -119,7 +119,7 @@ class Pauses:
         return self._pause
 
 
-class Place:
+class ProcessPlace:
     """A place for a process: there is one in it, or there will be soon."""
 
     def __init__(self, run: Run) -> None:
@@ -142,14 +142,14 @@ class Place:
             self.child = Child(self._run)
 
 
-def check(job: Job) -> None:
+def check(job: ProcessTask) -> None:
     """Find what cannot be worked on before it is begun. Raises FairleadError."""
     load(job.place, job.queues)
     Store.open(job.url, create=False).close()
 
 
 def run_here(
-    job: Job,
+    job: ProcessTask,
     asked: Asked,
     end: Connection | None = None,
     manager: ServiceManager | None = None,
@@ -167,10 +167,10 @@ def run_here(
     return status
 
 
-def supervise(job: Job, asked: Asked, processes: int, manager: ServiceManager) -> int:
+def supervise(job: ProcessTask, asked: Asked, processes: int, manager: ServiceManager) -> int:
     """Let so many processes work until a signal comes; the exit status."""
     renewals = Renewals(Store.open(job.url, create=False), job.handling.lease)
-    places = [Place(partial(run_here, job)) for _ in range(processes)]
+    places = [ProcessPlace(partial(run_here, job)) for _ in range(processes)]
     while (signal_ := next_of(asked, LOOK)) is None:
         manager.alive()
         for place in places:
