@@ -12,7 +12,7 @@ from fairlead.serve import loop, message
 from fairlead.serve.executor import Executor
 from fairlead.serve.node.calls import Call, Take, Write, Written
 from fairlead.store.queues.received import Received
-from fairlead.store.queues.taking import Held
+from fairlead.store.queues.taken_group import TakenGroup
 
 SECTIONS = b"\x00\x53\x70\xc0\x02\x01\x41\x00\x53\x75\xb0\x00\x00\x01\x00" + b"x" * 256
 """A header that says durable, and 256 bytes."""
@@ -33,13 +33,13 @@ class Storeless(Executor):
             return self._given(call)
         return super().execute(call)
 
-    def _given(self, call: Take) -> list[Held]:
+    def _given(self, call: Take) -> list[TakenGroup]:
         body = message.incoming(SECTIONS).body
         found = []
         for _ in range(call.most):
             number = next(self._numbers)
             sent = Received("m", body, None, "", "", 1, 0.0, number, None, SECTIONS)
-            found.append(Held(number, "", "", 0, 1, number, 0, 0, (0, number), [sent]))
+            found.append(TakenGroup(number, "", "", 0, 1, number, 0, 0, (0, number), [sent]))
         return found
 
 

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from tests.cli.test_cli import Desk, messages
-from tests.pipeline.output.test_elsewhere import claim_of_a_killed_process, claim_of_another_machine
+from tests.pipeline.output.test_uri_target import (
+    claim_of_a_killed_process,
+    claim_of_another_machine,
+)
 
 from fairlead.errors import OutputError
 from fairlead.pipeline.output.catalog import CatalogDelivery

@@ -5,10 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import fairlead
+from fairlead.compiled.stamp import stamp
 
 RULE = """
 from typing import NamedTuple
@@ -132,3 +134,9 @@ def test_an_edit_is_followed_by_all_that_was_compiled_with_it(tmp_path: Path) ->
     # The kernel of a replay names `group.FIRST_GIVEN`, which stands behind the links.
     edit(package / "replay/layout/links.py", "SIZE: Final = 6", "SIZE: Final = 7")
     assert run() == {**dict.fromkeys(chosen, 1), "due": [0, 1, 0], "given": 0}
+
+
+def test_a_type_of_arguments_that_was_moved_is_another_one() -> None:
+    """What is on disk names it, and cannot be read any more."""
+    here, moved = (type("Cells", (), {"__module__": name}) for name in (__name__, "elsewhere"))
+    assert stamp(textwrap.dedent, here) != stamp(textwrap.dedent, moved)

@@ -54,7 +54,7 @@ def scenario(folder: Path, rows: list[Row], plan: Plan) -> tuple[Path, RunFolder
     write(table, folder / "messages", "parquet")
     found = read(str(folder / "messages"), kind_of(str(folder / "messages"), None, {}))
     with FolderDelivery(str(folder / "out"), overwrite=False) as delivery:
-        result = in_memory.run(found, {"pool": plan}, delivery.making, in_memory.Options())
+        result = in_memory.run(found, {"pool": plan}, delivery.making, in_memory.MemoryOptions())
         run_folder.write_scenario(delivery, "pool", plan, "parquet")
         delivery.write_json("comparison.json", result.to_dict())
         delivery.finish()

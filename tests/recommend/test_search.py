@@ -12,7 +12,7 @@ from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.memory.accepted import accepted
 from fairlead.memory.files import CheckedTable as Table
-from fairlead.memory.replay import Prepared, prepared
+from fairlead.memory.replay import PreparedMessages, prepared
 from fairlead.memory.validate import validate
 from fairlead.recommend.goal import cost_of, target_of
 from fairlead.recommend.recommend import SearchRequest, SearchResult, recommend, split
@@ -39,7 +39,7 @@ def traffic(messages: int = 1_500, rate: float = 3.0) -> pa.Table:
     return pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
 
 
-def ready(table: pa.Table, cluster: Cluster = CREWS) -> Prepared:
+def ready(table: pa.Table, cluster: Cluster = CREWS) -> PreparedMessages:
     plan = Plan([cluster], [])
     return prepared(accepted(validate(Table(table, None), plan, worked=True)), [plan])
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairlead.balance.own import OwnChoice
+from fairlead.compiled.numba_views import View
 from fairlead.compiled.stamp import stamp
 
 Int64s = NDArray[np.int64]
@@ -52,10 +53,11 @@ def bound(function: Callable[..., Any], names: dict[str, Any]) -> FunctionType:
 def compiled(function: Any, *more: Any) -> Any:  # noqa: ANN401 - functions, Numba's dispatcher
     """The function compiled, from disk where it was before and there is a disk to write to.
 
-    On disk it has a name of its own for all that it is made of. `more`: what its arguments'
-    types follow from, or what follows from them.
+    On disk it has a name of its own for all that it is made of, and for the place of `View`,
+    a type that its arguments may have: what is on disk names it, and cannot be read where it was
+    moved. `more`: what its arguments' types follow from, or what follows from them.
     """
-    function.__qualname__ += f"_{stamp(function, *more)}"
+    function.__qualname__ += f"_{stamp(function, View, *more)}"
     try:
         return numba.njit(cache=True)(function)
     except (RuntimeError, OSError):

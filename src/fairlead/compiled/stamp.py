@@ -24,6 +24,8 @@ SAYS_ITSELF: Final = (int, float, complex, str, bytes, tuple, type(None))
 def stamp(*functions: Any) -> str:  # noqa: ANN401 - functions, with the globals they are bound to
     """A word for all that is compiled into functions: their sources, and whatever they name.
 
+    A class among them stands for a type of arguments: its source counts, and where it stands.
+
     A function that is named is followed, compiled already or not; of a class or a module the source
     counts; a constant counts as itself. What is named through a module (`job.START`) counts as what
     is named alone, because it may come from yet another module.
@@ -32,6 +34,10 @@ def stamp(*functions: Any) -> str:  # noqa: ANN401 - functions, with the globals
     named: set[tuple[str, str]] = set()
     reached = list(functions)
     for function in reached:  # it grows
+        if isinstance(function, type):
+            files.add(_file(function))
+            named.add(("", f"{function.__module__}.{function.__qualname__}"))
+            continue
         files.add((function.__code__.co_filename, sys.modules.get(function.__module__)))
         for name, value in _named(function):
             if isinstance(value, FunctionType):
