@@ -35,7 +35,7 @@ BEGIN
       ('worker', '{_run_drop_messages,_run_bury,_run_put_back,_run_lock_ended,_run_end_groups,_run_end_lone}'),
       ('worker', '{_run_drop_lone,_run_complete,_run_drop_ended,_run_switch,_run_forgive}'),
       ('worker', '{_run_add_acknowledgement,_run_unpublish,_sent,_text}'),
-      ('worker', '{_run_add_journal,_run_add_journal_taken,_run_add_journal_accepted}'),
+      ('worker', '{_run_add_journal,_run_add_journal_accepted}'),
       ('worker', '{_run_schedule_locked,_run_move_schedule}')
     ) AS r (role, names) CROSS JOIN unnest(r.names) AS n (name)
       JOIN pg_catalog.pg_proc p ON p.pronamespace = 'fairlead'::regnamespace AND p.proname = n.name

@@ -7,10 +7,6 @@ SELECT fairlead._run_add_journal(
   %(tenant)s::text[], %(priority)s::bigint[], %(cost)s::bigint[], %(type)s::text[], %(attempt)s::bigint[],
   %(token)s::bigint[], %(lease)s::bigint[], %(detail)s::text[]);
 
--- add_journal_taken: record that messages without a group were taken, under
--- the numbers of their tokens
-SELECT fairlead._run_add_journal_taken(%(time)s, %(queue)s, %(actor)s, %(ids)s::bigint[]);
-
 -- add_journal_accepted: record that messages without a group were accepted
 SELECT fairlead._run_add_journal_accepted(%(time)s, %(queue)s, %(actor)s, %(ids)s::bigint[]);
 

@@ -19,21 +19,6 @@ BEGIN
     AS r (id, kind, "group", key, tenant, priority, cost, type, attempt, token, lease, detail);
 END $$;
 
--- Record that messages without a group are taken, under the numbers of their tokens.
-CREATE OR REPLACE FUNCTION fairlead._run_add_journal_taken(
-  p_time bigint, p_queue text, p_actor text, p_ids bigint[])
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM fairlead._check_events('{taken}', p_time, NULL);
-  INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost, attempt,
-    token, actor, lease)
-  SELECT g.token, p_time, 'taken', p_queue, '', m.key, g.tenant, nullif(g.was_priority, -1), m.cost,
-    g.releases + 1, g.token, p_actor, g.deadline
-  FROM unnest(p_ids) WITH ORDINALITY AS i (value, place)
-    JOIN fairlead.groups g ON g.id = i.value AND g.state = 2 JOIN fairlead.messages m ON m.group_id = g.id
-  ORDER BY i.place;
-END $$;
-
 -- Record that messages without a group were accepted.
 CREATE OR REPLACE FUNCTION fairlead._run_add_journal_accepted(
   p_time bigint, p_queue text, p_actor text, p_ids bigint[])

@@ -167,8 +167,12 @@ DECLARE
   q fairlead.queues := fairlead._queue_to_take(p_queue);
   v_number bigint;
 BEGIN
+  IF fairlead._is_name(p_tenant) IS NOT TRUE THEN
+    PERFORM fairlead._refuse('tenant: found NULL, more than 500 characters, or some that are not printable, '
+      'allowed: at most 500, and printable');
+  END IF;
   SELECT * INTO q FROM fairlead.queues WHERE id = q.id FOR NO KEY UPDATE;
-  IF q.id IS NULL OR p_on IS NULL OR p_tenant IS NULL
+  IF q.id IS NULL OR p_on IS NULL
       OR p_on <> coalesce(q.off_tenants::jsonb ? p_tenant, false) THEN
     RETURN false;
   END IF;
