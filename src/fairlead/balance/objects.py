@@ -239,7 +239,7 @@ WHO_AND_WHERE: Final = ("name", "address", "subject")
 def special(each: Object, besides: Collection[str] = ()) -> list[str]:
     """What an object has that it need not have, as its file says it; without who and where it is.
 
-    >>> special(Worker(name="A", readers=4, present=False)), special(Worker(name="B"))
+    >>> special(WorkerObject(name="A", readers=4, present=False)), special(WorkerObject(name="B"))
     (['present false', 'readers 4'], [])
     """
     phrases = []

@@ -50,7 +50,7 @@ def listen() -> None:
 def say(stopped: Stopped) -> int:
     """Say that the command was stopped; returns the status."""
     deliver = sys.modules.get("fairlead.pipeline.output.delivery")
-    delivered = deliver.Delivery.delivered if deliver is not None else []
+    delivered = deliver.ResultsDelivery.delivered if deliver is not None else []
     what = f"delivered before: {', '.join(delivered)}" if delivered else NOTHING
     line = f"stopped; {what}" if DELIVERING_NOTHING.isdisjoint(sys.modules) else "stopped"
     with suppress(OSError):  # the terminal may be what is gone

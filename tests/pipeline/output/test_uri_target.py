@@ -26,8 +26,8 @@ from fairlead.pipeline.spark.hadoop import HadoopPath
 WHOLE = {"format": 1, "file_format": "parquet", "clusters": [], "changes": []}
 KILLED = """
 import sys, msgspec
-from fairlead.pipeline.output.claim import Claim
-sys.stdout.write(msgspec.json.encode(Claim.own()).decode())
+from fairlead.pipeline.output.claim import RunClaim
+sys.stdout.write(msgspec.json.encode(RunClaim.own()).decode())
 """
 
 
