@@ -85,6 +85,7 @@ def test_what_comes_while_it_is_read_is_for_the_next_time(
     ("which", "line"),
     [
         ({"kind": "dead"}, "kind: found 'dead', allowed: accepted, "),
+        ({"kind": {}}, "kind: found {}, allowed: accepted, "),
         ({"group": 1}, "group: found 1, allowed: a text"),
         ({"start": "noon"}, "start: found 'noon', allowed: "),
         ({"kinds": "sent"}, "journal: found the unknown key 'kinds', allowed: "),

@@ -124,9 +124,9 @@ def recommend(
         traffic = more_traffic(later, MORE)
         name = f"{MORE} % more traffic"
         breaks.append(
-            verified.held(name, best.cluster, ready=traffic, unserved=unserved + unserved // MORE)[
-                0
-            ]
+            verified.held(
+                name, best.cluster, ready=traffic, unserved=unserved + unserved * MORE // 100
+            )[0]
         )
     recommendation = Recommendation(
         target=target.text,

@@ -183,7 +183,7 @@ def _ending_of(path: str) -> str:
         raise UserError(f"{path}: no such file or folder")
     raise UserError(
         f"{path}: found {listed(ending or 'no ending' for ending in endings)}, "
-        f"allowed: {', '.join(FORMATS)}; or say --input-format csv, json, parquet or text"
+        f"allowed: {', '.join(FORMATS)}; or say --input-format csv, json, orc, parquet or text"
     )
 
 

@@ -128,7 +128,7 @@ def _kinds(said: object) -> str | None:
         return None
     every: Sequence[Any] = said if isinstance(said, list | tuple) else [said]
     for kind in every:
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             allowed = ", ".join(sorted(KINDS))
             raise MessageError(f"kind: found {repr_of(kind)}, allowed: {allowed}")
     return ",".join(every)
