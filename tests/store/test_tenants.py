@@ -1,6 +1,18 @@
-"""Tenants, where settling has a case of its own."""
+"""Tenants, where settling has a case of its own, and where many take and send at once."""
+
+import threading
+from pathlib import Path
 
 from fairlead import Store
+from tests.stores import made_url
+
+LIMITED = """
+[[queue]]
+name = "q"
+weights = {a = 3, b = 1}
+max_failures = 1000
+limit = [{in_work = 3}, {of = "tenant", in_work = 2}]
+"""
 
 
 def test_a_tenant_whose_work_is_given_back_in_part_has_had_its_turn(store: Store) -> None:
@@ -35,3 +47,55 @@ def test_a_tenant_whose_work_is_given_back_whole_keeps_its_turn(store: Store) ->
     again = store.take("q")
     assert again is not None
     assert again.tenant == "gold"
+
+
+def test_readers_and_senders_at_once_lose_nothing_and_leave_nothing(tmp_path: Path) -> None:
+    url = made_url("postgresql")
+    (tmp_path / "q.toml").write_text(LIMITED)
+    done: list[str] = []
+    in_hand: set[int] = set()
+    most_in_hand = 0
+    lock = threading.Lock()
+
+    def send(sender: int) -> None:
+        with Store.open(url) as own:
+            for k in range(60):
+                tenant = "abc"[k % 3]
+                group = f"{tenant}{k % 8}" if k % 4 else None
+                priority = 5 if k % 5 == 0 else None
+                body = f"{sender}-{k}"
+                own.send("q", body, group=group, tenant=tenant, cost=k % 4 + 1, priority=priority)
+
+    def work(reader: int) -> None:
+        nonlocal most_in_hand
+        with Store.open(url) as own:
+            while works := own.take_many("q", 1 + reader % 2, wait=1):
+                for each in works:
+                    with lock:
+                        in_hand.add(each.token)
+                        most_in_hand = max(most_in_hand, len(in_hand))
+                    bodies = [message.body for message in each]
+                    with lock:
+                        in_hand.remove(each.token)
+                    if each.attempt == 1 and each.token % 5 == 0:
+                        each.release()
+                    else:
+                        each.accept()
+                        with lock:
+                            done.extend(bodies)
+
+    with Store.open(url) as store:
+        store.declare(tmp_path / "q.toml")
+        threads = [threading.Thread(target=send, args=(k,)) for k in range(2)]
+        threads += [threading.Thread(target=work, args=(k,)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(done) == sorted(f"{sender}-{k}" for sender in range(2) for k in range(60))
+        assert most_in_hand <= 3
+        assert store.take("q") is None
+        with store.transaction() as tx:
+            left = "SELECT (SELECT count(*) FROM fairlead.tenants), backlogged, in_service"
+            rows = tx.execute(f"{left} FROM fairlead.queues").fetchall()
+        assert rows == [(0, 0, 0)]
