@@ -37,7 +37,7 @@ class Options:
     command: str | None = None
     """What a report shows as the way to this run; None: nobody wants a report."""
     keep: bool = False
-    """Let Spark keep the rows of a small table until `Prepared.release` (dispatch)."""
+    """Let Spark keep the rows of a small table until `PreparedTable.release` (dispatch)."""
     rows_a_block: int = ROWS_A_BLOCK
     progress: Progress = quiet
 
