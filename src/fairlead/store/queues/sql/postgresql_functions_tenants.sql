@@ -130,12 +130,17 @@ BEGIN
   RETURN q;
 END $$;
 
--- A tenant may have nothing more that can be taken.
+-- Whether a tenant has a group that can be taken.
+CREATE OR REPLACE FUNCTION fairlead._has_ready(p_queue bigint, p_tenant text) RETURNS boolean
+LANGUAGE sql STABLE
+RETURN EXISTS (SELECT 1 FROM fairlead.groups g
+  WHERE g.queue = p_queue AND g.tenant = p_tenant AND g.state = 1 AND g.fair = 1);
+
+-- A tenant may have nothing more that can be taken, or is switched off.
 CREATE OR REPLACE FUNCTION fairlead._leave_line(q fairlead.queues, p_tenant text)
 RETURNS fairlead.queues LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  IF NOT EXISTS (SELECT 1 FROM fairlead.groups g
-      WHERE g.queue = q.id AND g.tenant = p_tenant AND g.state = 1 AND g.fair = 1) THEN
+  IF coalesce(q.off_tenants::jsonb ? p_tenant, false) OR NOT fairlead._has_ready(q.id, p_tenant) THEN
     UPDATE fairlead.tenants SET backlogged = 0
       WHERE queue = q.id AND name = p_tenant AND backlogged = 1;
     IF FOUND THEN
@@ -215,4 +220,44 @@ BEGIN
       in_service = q.in_service, fair = 2
     WHERE id = q.id AND (virtual_time, backlogged, in_service, fair)
       IS DISTINCT FROM (q.virtual_time, q.backlogged, q.in_service, 2);
+END $$;
+
+-- Switch a tenant of a queue off or on; whether that is a change. What is due is done before, so that the
+-- tenant leaves the others, and joins them, as they are.
+CREATE OR REPLACE FUNCTION fairlead._switch_tenant(
+  p_queue text, p_tenant text, p_on boolean, p_reason text, p_actor text) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  q fairlead.queues := fairlead._queue_to_take(p_queue);
+  v_number bigint;
+BEGIN
+  IF fairlead._is_name(p_tenant) IS NOT TRUE THEN
+    PERFORM fairlead._refuse('tenant: found NULL, more than 500 characters, or some that are not printable, '
+      'allowed: at most 500, and printable');
+  END IF;
+  SELECT * INTO q FROM fairlead.queues WHERE id = q.id FOR NO KEY UPDATE;
+  IF q.id IS NULL OR p_on IS NULL
+      OR p_on <> coalesce(q.off_tenants::jsonb ? p_tenant, false) THEN
+    RETURN false;
+  END IF;
+  q := fairlead._maintained(q, p_actor);
+  v_number := nextval('fairlead.numbers');
+  INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, actor, detail)
+    VALUES (v_number, fairlead._moment(fairlead._now()),
+      CASE WHEN p_on THEN 'switched-on' ELSE 'switched-off' END, q.name, '', '', p_tenant, p_actor,
+      nullif(p_reason, ''));
+  q.off_tenants := CASE WHEN p_on THEN q.off_tenants::jsonb - p_tenant
+    ELSE coalesce(q.off_tenants::jsonb, '[]') || to_jsonb(p_tenant) END;
+  q.off_tenants := nullif(q.off_tenants, '[]');
+  UPDATE fairlead.queues SET off_tenants = q.off_tenants WHERE id = q.id;
+  IF q.fair > 0 THEN
+    IF p_on AND fairlead._has_ready(q.id, p_tenant) THEN
+      q := fairlead._join_line(q, p_tenant, v_number);
+    ELSE
+      q := fairlead._leave_line(q, p_tenant);
+    END IF;
+    PERFORM fairlead._write_line(q);
+  END IF;
+  PERFORM fairlead._wake(q.id);
+  RETURN true;
 END $$;
