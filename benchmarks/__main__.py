@@ -26,7 +26,6 @@ OF_RUNS = {
     "n": "dialogs",
     "o": "sockets",
     "p": "pools",
-    "q": "one_statement",
     "s": "in_flight",
     "u": "amqp",
 }

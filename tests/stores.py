@@ -143,13 +143,10 @@ def _create_database(name: str, template: str, more: str = "") -> str:
 class StoreQueue:
     """A queue of a store behind the contract of `order/queue.py`: a time with each call."""
 
-    def __init__(
-        self, dialect: str, discipline: str = "priority", *, at_once: bool = True, **order: Any
-    ) -> None:
+    def __init__(self, dialect: str, discipline: str = "priority", **order: Any) -> None:
         self.now: Time = 0
         self.name = f"queue-{next(_numbers)}"
         self.store = Store.open(made_url(dialect), clock=lambda: self.now)
-        self.store._one_statement &= at_once
         self.store.set_order(self.name, discipline, **order)
 
     def send(self, group: str | None, item: object, now: Time, **more: Any) -> None:
@@ -197,12 +194,9 @@ class Bodies:
         return [message.body for message in self.work.reject()]
 
 
-def queue_on(dialect: str, *, at_once: bool = True) -> Callable[..., StoreQueue]:
-    """Makes queues, each in a database of its own: discipline, ageing, ... -> a queue.
-
-    `at_once`: whether a single message is one statement, where the database has functions for it.
-    """
-    return lambda *order, **more: StoreQueue(dialect, *order, at_once=at_once, **more)
+def queue_on(dialect: str) -> Callable[..., StoreQueue]:
+    """Makes queues, each in a database of its own: discipline, ageing, ... -> a queue."""
+    return lambda *order, **more: StoreQueue(dialect, *order, **more)
 
 
 class SqlQueue(StoreQueue):

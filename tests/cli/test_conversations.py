@@ -279,7 +279,7 @@ def test_names_do_not_reach_a_terminal_as_they_are(shop: Shell) -> None:
     mine.send("Order", "")
     shop.store.ends(mine.dialog)[1].send("Confirmation", "")
     with shop.store.transaction() as tx:  # as plain SQL could have it
-        tx.execute(RENAME if shop.store._one_statement else RENAME.replace(".", "_"))
+        tx.execute(RENAME if not shop.store.has_one_writer else RENAME.replace(".", "_"))
     said = shop.ok("conversations") + shop.ok("conversation", mine.dialog)
     assert "\x1b" not in said
     assert r"a\x1b[31mb" in said

@@ -58,7 +58,7 @@ class InStore(Live):
 
     def opened(self) -> Any:
         self.store = Store.open(self.url, clock=lambda: Fraction(self.now, MICROS))
-        self.store._one_statement &= self.at_once
+        self.store._one_call &= self.at_once
 
     def choose(self, message: Row) -> object:
         try:

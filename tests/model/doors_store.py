@@ -46,7 +46,7 @@ class StoreDoor:
 
     dialect = "sqlite"
     at_once = True
-    """Whether one message is sent and taken in one statement, where the database has one."""
+    """Whether a message is published in one call, where the database has functions for it."""
 
     def __init__(self, world: Any) -> None:
         self.world = world
@@ -78,7 +78,7 @@ class StoreDoor:
 
     def opened(self) -> Any:
         store = Store.open(self.url, clock=self.clock)
-        store._one_statement &= self.at_once
+        store._one_call &= self.at_once
         return store
 
     # operators
@@ -297,13 +297,13 @@ class StoreDoor:
 
 
 class OnPostgreSQL(StoreDoor):
-    """The same on PostgreSQL, one message in one statement."""
+    """The same on PostgreSQL."""
 
     dialect = "postgresql"
 
 
 class InSteps(OnPostgreSQL):
-    """The same, statement by statement."""
+    """The same; what is published is decided statement by statement."""
 
     at_once = False
 

@@ -19,7 +19,6 @@ QUEUES: dict[str, Make] = {
     "memory": Agenda,
     "sqlite": queue_on("sqlite"),
     "postgresql": queue_on("postgresql"),
-    "postgresql-by-statements": queue_on("postgresql", at_once=False),
     "plain-sql": SqlQueue,
 }
 

@@ -79,7 +79,7 @@ def _begin(store: Store, folder: Path) -> None:
     talks.write_text(TALKS)
     store.declare(talks)
     pool = folder / "pool.toml"
-    for text in (POOL, TICKETS) if store._one_statement else (POOL,):  # SQLite refuses tickets
+    for text in (POOL, TICKETS) if not store.has_one_writer else (POOL,):  # SQLite refuses tickets
         pool.write_text(text)
         store.load_clusters(pool)
     with store._writing() as database:

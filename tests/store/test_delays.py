@@ -12,12 +12,10 @@ from tests.stores import made_url
 NOW = [1000.0]
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "postgresql-by-statements"])
+@pytest.fixture(params=["sqlite", "postgresql"])
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    dialect, _, by_statements = request.param.partition("-")
     NOW[0] = 1000.0
-    with Store.open(made_url(dialect), clock=lambda: NOW[0]) as store:
-        store._one_statement &= not by_statements
+    with Store.open(made_url(request.param), clock=lambda: NOW[0]) as store:
         yield store
 
 
@@ -63,13 +61,11 @@ def test_no_failures_in_a_file_means_that_work_is_tried_for_ever(
     assert store.dead("q") == []
 
 
-@pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
-def test_what_is_due_is_due_from_its_microsecond_on(dialect: str, at_once: bool) -> None:
+def test_what_is_due_is_due_from_its_microsecond_on(dialect: str) -> None:
     now = [Fraction(1_000_000_000)]
     micro = Fraction(1, 1_000_000)
     with Store.open(made_url(dialect), clock=lambda: now[0]) as store:
-        store._one_statement &= at_once
         store.send("q", "delayed", delay=5)
         store.send("q", "released", group="g")
         released = store.take("q")

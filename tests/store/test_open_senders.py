@@ -1,7 +1,6 @@
 """Groups to which a transaction is sending for long are not looked at again with each take."""
 
 import psycopg
-import pytest
 
 from fairlead import Store
 from tests.store.sql import by_hand
@@ -10,14 +9,10 @@ from tests.stores import made_url
 DUE = "SELECT count(*) FROM fairlead.groups WHERE state = 3 AND not_before <= %s"
 
 
-@pytest.mark.parametrize("at_once", [True, False])
-def test_a_group_is_looked_at_again_the_later_the_longer_somebody_sends_to_it(
-    at_once: bool,
-) -> None:
+def test_a_group_is_looked_at_again_the_later_the_longer_somebody_sends_to_it() -> None:
     url = made_url("postgresql")
     now = 1_000.0
     with Store.open(url, clock=lambda: now) as store, psycopg.connect(url) as sender:
-        store._one_statement &= at_once
         store.send_many("q", [{"body": "early", "group": f"g{k}"} for k in range(20)])
         works = store.take_many("q", 20)
         for k in range(20):

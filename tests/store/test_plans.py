@@ -63,7 +63,7 @@ READS_ALL: Final = {
     "forget_ended": ENDED,
     "schedules": COUNTED,
     **dict.fromkeys(
-        ("what_is_in", "what_stays", "who_needs", "schedules_to", "purge_delayed"), COUNTED
+        ("what_is_in", "what_stays", "who_needs", "schedules_to", "purge", "purge_delayed"), COUNTED
     ),
     **dict.fromkeys(("dead_of_reason", "dead_counts", "what_goes"), COUNTED),
     "drop_queue": SET,
@@ -216,6 +216,7 @@ COMMON: Final[dict[str, Any]] = {
 }
 """The values of parameters, by their names."""
 NAMED_QUEUE: Final = {"queue": "q"}
+NEW_MESSAGE: Final = {**NAMED_QUEUE, "key": "new"}
 NAMED_CLUSTER: Final = {"cluster": "pool"}
 POOL: Final = {"name": "pool"}
 NEW: Final = {"ids": [10**12], "name": "new"}
@@ -258,8 +259,7 @@ OWN: Final[dict[str, dict[str, Any]]] = {
     "bury": {"ids": [10**12]},
     "choose_one": NAMED_CLUSTER,
     "publish_one": {**NAMED_CLUSTER, "key": "new"},
-    "send_one": {**NAMED_QUEUE, "key": "new"},
-    "try_send_one": {**NAMED_QUEUE, "key": "new"},
+    **dict.fromkeys(("send", "try_send", "send_many", "try_send_many"), NEW_MESSAGE),
     "take": {**NAMED_QUEUE, "group": None, "conversation": None, "groups": 1},
     "bring_up_to_date": NAMED_QUEUE,
     "switch_tenant": {**NAMED_QUEUE, "on": False, "tenant": "t7"},
@@ -269,12 +269,13 @@ OWN: Final[dict[str, dict[str, Any]]] = {
     "say_alive": {"id": 1, "session": 1, "key": 1},
     "draw_ticket": {"cluster": 2},
     "set_clock": {"now": str(NOW)},
-    "settle_one": {"id": None, "outcome": "accepted", "given": [10**12]},
-    "try_settle_one": {"id": None, "outcome": "accepted", "given": [10**12]},
+    "settle": {"ends": "[]"},
+    "try_settle": {"ends": "[]"},
+    "take_back": {"tokens": [4, 4], "blameless": [1], "failed": "lease"},
+    "purge": {**NAMED_QUEUE, "group": "g7"},
     "unbind_from": {"destination": "a"},
     "try_say": {"handle": "h2"},
     "try_prioritise": NAMED_QUEUE,
-    "try_send_many": {**NAMED_QUEUE, "key": "new"},
     "try_end_dialog": {"handle": "h2"},
     "try_set_timer": {"handle": "h2"},
     "try_prioritise_dialog": {"handle": "h2"},
@@ -304,6 +305,12 @@ CALLS: Final = {
     "more": "SELECT fairlead.more(7, '{1,2}')",
     "settle": "SELECT fairlead.settle(7, given => ARRAY (SELECT m.id FROM fairlead.messages m "
     "WHERE m.group_id = (SELECT g.id FROM fairlead.groups g WHERE g.queue = 1 AND g.name = 'h7')))",
+    "settle several": "SELECT fairlead._settle_all((SELECT jsonb_agg(jsonb_build_object("
+    "'id', g.id, 'token', g.token, 'kind', 'accepted', 'keep', false, 'given', ARRAY ("
+    "SELECT m.id FROM fairlead.messages m WHERE m.group_id = g.id))) FROM fairlead.groups g WHERE g.queue = 1 "
+    "AND g.name IN ('h7', 'h8')), 'a')",
+    "take back": "SELECT fairlead._take_back(array_agg(g.id), array_agg(g.token), 'why', 'error', "
+    "'{}', 'a') FROM fairlead.groups g WHERE g.queue = 1 AND g.name IN ('h7', 'h8')",
     "next_destination": "SELECT fairlead.next_destination('pool')",
     "publish": "SELECT fairlead.publish('pool', 'body', id => 'one')",
     "begin_dialog": "SELECT fairlead.begin_dialog('s1', 's0', lifetime => '1 hour')",

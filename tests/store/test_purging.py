@@ -11,7 +11,7 @@ import pytest
 
 from fairlead import AsyncStore, Cluster, Store
 from fairlead.errors import MessageError
-from fairlead.store.admin.purging import PORTION
+from fairlead.store.queues.purging import PORTION
 from fairlead.store.verbs.purging import Purged
 from tests.store.roles import SNIPPETS
 from tests.store.test_guaranteed import SUBJECT, begun, queue

@@ -18,6 +18,7 @@ from fairlead.errors import StoreError
 from fairlead.store.aio.lots import FEW
 from fairlead.store.queues import unanswered
 from fairlead.store.queues.leases import LOOK
+from fairlead.store.queues.postgresql_engine import PostgresqlEngine
 from tests.proxies import Proxy
 from tests.stores import made_url
 
@@ -125,7 +126,7 @@ def test_what_cannot_be_given_back_at_once_is_given_back_later(
     declare(store, tmp_path)
     store.send("q", 1, group="g")
     lose_a_take(store, proxy)
-    gives_back, failures = unanswered.take_back, []
+    gives_back, failures = PostgresqlEngine.take_back, []
 
     def fails_at_first(*given: Any, **more: Any) -> None:
         if len(failures) < 2:
@@ -133,7 +134,7 @@ def test_what_cannot_be_given_back_at_once_is_given_back_later(
             raise StoreError("gone")
         gives_back(*given, **more)
 
-    monkeypatch.setattr(unanswered, "take_back", fails_at_first)
+    monkeypatch.setattr(PostgresqlEngine, "take_back", fails_at_first)
     work, until = None, time.monotonic() + WAIT
     while work is None and time.monotonic() < until:
         with suppress(StoreError):

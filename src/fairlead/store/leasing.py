@@ -20,20 +20,14 @@ from fairlead.store.database.reserve import SIZE, Reserve
 from fairlead.store.database.retrying import again
 from fairlead.store.database.tracing import trace_of
 from fairlead.store.journal.retention import Retention
-from fairlead.store.queues.endpoints import has_ended
+from fairlead.store.queues.engine import Engine
+from fairlead.store.queues.engines import engine_of
 from fairlead.store.queues.leases import Leases
-from fairlead.store.queues.one_statement import (
-    is_for_one,
-    settle_one,
-)
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settings import known_queue
-from fairlead.store.queues.settlement import Settlement, portions
-from fairlead.store.queues.settling import settle, stale
-from fairlead.store.queues.take_call import call_take
+from fairlead.store.queues.settlement import Settlement, portions, stale
 from fairlead.store.queues.taken_group import PAGE, Claim, TakenGroup
-from fairlead.store.queues.taking import more_of_held, take_portion
-from fairlead.store.queues.unreadable import are_readable, bury_unreadable
+from fairlead.store.queues.unreadable import are_readable, bury_unreadable, take_portion
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
 from fairlead.store.work import HeldWork
@@ -110,12 +104,12 @@ class StoreLeases(ABC, DialogSession):
     waker: Waker
     """How readers wait."""
     _reserve: Reserve | None
-    _one_statement: bool
     _lots: Lots | None
     """None: each caller's verb is done by itself."""
     _connection: Callable[[], AbstractContextManager[Database]]
     _writing: Callable[[], AbstractContextManager[Database]]
-    _alone: Callable[[], AbstractContextManager[Database]]
+    _calling: Callable[[], AbstractContextManager[Database]]
+    """A transaction of one verb, which is the verb's call itself where a database has functions."""
     _refuse_nested: Callable[[], None]
 
     @abstractmethod
@@ -243,7 +237,7 @@ class StoreLeases(ABC, DialogSession):
     def more(self, held: TakenGroup, given: list[int]) -> list[Received]:
         """Messages of a group that were not given yet."""
         with self._connection() as database:
-            return more_of_held(database, held, given, self._clock())
+            return self._engine(database).more(held, given)
 
     def holds(self, held: TakenGroup) -> bool:
         """Whether a group is still the reader's."""
@@ -259,7 +253,7 @@ class StoreLeases(ABC, DialogSession):
     def has_ended(self, conversation: Conversation) -> bool:
         """Whether the receiver's end of a conversation has ended."""
         with self._connection() as database:
-            return has_ended(database, conversation.endpoint)
+            return self._engine(database).has_ended(conversation.endpoint)
 
     @again
     def settle(self, queue: str, end: Settlement) -> None:
@@ -276,17 +270,12 @@ class StoreLeases(ABC, DialogSession):
             return None
 
         def settled(database: Database) -> list[None]:
-            row = known_queue(database, queue, self._clock())
-            settle(database, row, ends, self._context.actor)
+            self._engine(database).settle(queue, ends, self._context.actor)
             return [None] * len(ends)
 
         return self._for_many(settled)
 
     def _settle_alone(self, queue: str, end: Settlement) -> None:
-        if self._one_statement and is_for_one(end):
-            with self._alone() as database:
-                settle_one(database, end, self._context.actor, self._clock())
-            return
         try:
             self._settle(queue, end)
         except DiskFullError:
@@ -302,9 +291,8 @@ class StoreLeases(ABC, DialogSession):
         return portions(end, {number: size for number, size in rows}, SIZE // 4)  # noqa: C416
 
     def _settle(self, queue: str, end: Settlement) -> None:
-        with self._writing() as database:
-            row = known_queue(database, queue, self._clock())
-            settle(database, row, [end], self._context.actor)
+        with self._calling() as database:
+            self._engine(database).settle(queue, [end], self._context.actor)
 
     @again
     def extend(self, held: TakenGroup, lease: float) -> int:
@@ -347,7 +335,7 @@ class StoreLeases(ABC, DialogSession):
         claim = claims[0]._replace(most=len(claims))
 
         def taken(database: Database) -> list[tuple[list[TakenGroup], bool]]:
-            groups, more = take_portion(database, queue, claim, self._clock())
+            groups, more = take_portion(self._engine(database), queue, claim)
             left = len(claims) - len(groups)
             return [*(([group], False) for group in groups), *[([], more or bool(groups))] * left]
 
@@ -371,19 +359,17 @@ class StoreLeases(ABC, DialogSession):
             return None
 
     def _take_alone(self, queue: str, claim: Claim) -> tuple[list[TakenGroup], bool]:
-        if self._one_statement:
-            return self._take_one(queue, claim)
-        with self._writing() as database:
-            return take_portion(database, queue, claim, self._clock())
-
-    def _take_one(self, queue: str, claim: Claim) -> tuple[list[TakenGroup], bool]:
-        """In one statement; what cannot be read is buried in a transaction of its own."""
+        """What cannot be read is buried in a transaction of its own."""
         while True:
-            with self._alone() as database:
-                groups, more = call_take(database, queue, claim, self._clock())
+            with self._calling() as database:
+                groups, more = self._engine(database).take(queue, claim, in_portions=True)
             if are_readable(groups):
                 return groups, more
-            with self._writing() as database:
-                row = known_queue(database, queue, self._clock())
-                if groups := bury_unreadable(database, row, groups, claim.actor):
-                    return groups, False
+            with self._calling() as database:
+                groups = bury_unreadable(self._engine(database), queue, groups, claim.actor)
+            if groups:
+                return groups, False
+
+    def _engine(self, database: Database) -> Engine:
+        """The verbs of queues, on a connection of this store's."""
+        return engine_of(database, self._clock(), self._context.actor)

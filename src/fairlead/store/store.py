@@ -11,11 +11,9 @@ from typing import Any, Final, Self, Unpack
 from fairlead.balance.objects import shown
 from fairlead.balance.times import Time, moment
 from fairlead.errors import MessageError, StoreError
-from fairlead.store.arguments import queue_name
 from fairlead.store.clusters.memory import ClusterMemory
 from fairlead.store.context import Context
 from fairlead.store.database import schema
-from fairlead.store.database.clock import time_of
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.joining import Joining
 from fairlead.store.database.port import Database
@@ -30,10 +28,7 @@ from fairlead.store.queues.lease_holders import Liveness, describe_self
 from fairlead.store.queues.lease_holders_postgresql import SessionLocks
 from fairlead.store.queues.lease_holders_sqlite import LockFiles
 from fairlead.store.queues.leases import Leases
-from fairlead.store.queues.one_statement import (
-    send_one,
-)
-from fairlead.store.queues.outgoing import TIMED, Sending, outgoing
+from fairlead.store.queues.outgoing import Sending
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
 from fairlead.store.verbs.clusters import StoreClusters
@@ -94,13 +89,14 @@ class Store(
         connections = self._connections = connections or Connections(connect, place)
         self._connection, self._writing = connections.one, connections.writing
         self._lots = lots
-        self._alone, self._refuse_nested = connections.alone, connections.refuse_nested
+        self._calling = connections.alone if liveness.remote else connections.writing
+        self._refuse_nested = connections.refuse_nested
         self._leases = Leases(connections, liveness, self._context)
         self._retention = Retention(connections, self._context)
         self.waker = Waker(connections, liveness, self._clock)
         self._joining = Joining(place)
-        self._one_statement = liveness.remote
         self._full: dict[str, tuple[float, float]] = {}
+        self._one_call = liveness.remote
         self.has_one_writer: Final = not liveness.remote
         """Whether one transaction at a time can write."""
         self.upgraded: tuple[int, int] | None = None
@@ -204,13 +200,7 @@ class Store(
 
         A queue that is not there is created with the defaults. Raises MessageError, QueueFullError.
         """
-        if self._one_statement:
-            with self._alone() as database:
-                clock = self._clock()
-                now = time_of(database, clock) if TIMED & more.keys() else 0
-                message, to = outgoing(body, now, **more), queue_name(queue)
-                return send_one(database, to, message, self._context.actor, clock)
-        with self._writing() as database:
+        with self._calling() as database:
             return self._verbs(database).send(queue, body, **more)
 
     def send_many(self, queue: str, messages: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -219,7 +209,7 @@ class Store(
 
     @again
     def _send_many(self, queue: str, messages: list[Mapping[str, Any]]) -> list[str]:
-        with self._alone() if self._one_statement else self._writing() as database:
+        with self._calling() as database:
             return self._verbs(database).send_many(queue, messages)
 
     def accept(self, works: Iterable[HeldWork]) -> None:

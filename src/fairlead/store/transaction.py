@@ -2,50 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, Final, Unpack
 
-from fairlead.errors import (
-    ChangeError,
-    ConfigError,
-    MessageError,
-    RuleError,
-    SharedQueueError,
-    StaleWorkError,
-    StoreError,
-)
+from fairlead.errors import MessageError, SharedQueueError, StaleWorkError, StoreError
 from fairlead.store.arguments import check_priority, duration, name, queue_name
 from fairlead.store.context import Context
 from fairlead.store.conversation import Conversation
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
-from fairlead.store.journal.log import Log
-from fairlead.store.queues.endpoints import has_ended
+from fairlead.store.database.savepoint import undone_if_refused
+from fairlead.store.queues.engine import Engine
+from fairlead.store.queues.engines import engine_of
 from fairlead.store.queues.failing import ERROR
-from fairlead.store.queues.one_statement import (
-    is_for_one,
-    try_prioritise,
-    try_send_many,
-    try_send_one,
-    try_settle_one,
-)
-from fairlead.store.queues.outgoing import (
-    TIMED,
-    OutgoingMessage,
-    Sending,
-    is_timed,
-    outgoing,
-    outgoing_of,
-)
-from fairlead.store.queues.pending import RAISED, PendingUpdate, add_pending
+from fairlead.store.queues.leases import renewed
+from fairlead.store.queues.outgoing import TIMED, Sending, is_timed, outgoing, outgoing_of
 from fairlead.store.queues.received import Received
-from fairlead.store.queues.sending import send
-from fairlead.store.queues.settings import Queue, known_queue, made_queue, read_queue
+from fairlead.store.queues.settings import known_queue
 from fairlead.store.queues.settlement import ACCEPTED, REJECTED, RELEASE, Settlement
-from fairlead.store.queues.settling import fence, settle
+from fairlead.store.queues.settling import fence
 from fairlead.store.queues.taken_group import Claim, TakenGroup
-from fairlead.store.queues.taking import more_of_held, renewed, take_from
+from fairlead.store.queues.unreadable import take_readable
 from fairlead.store.verbs.clusters import ClusterVerbs
 from fairlead.store.verbs.conversations import ConversationVerbs
 from fairlead.store.work import HeldWork
@@ -86,55 +64,31 @@ class Transaction(ClusterVerbs, ConversationVerbs):
 
     def send(self, queue: str, body: object, **more: Unpack[Sending]) -> str:
         """Send a message, as `Store.send` does."""
-        if self._database.remote:
-            self._check()
-            clock = self._context.clock()
-            now = time_of(self._database, clock) if TIMED & more.keys() else 0
-            message, to = outgoing(body, now, **more), queue_name(queue)
-            return try_send_one(self._database, to, message, self._context.actor, clock)
-        (key,) = self._send(queue, lambda now: [outgoing(body, now, **more)])
+        self._check()
+        self._context.check_disk()
+        (key,) = self._engine.send(
+            queue_name(queue),
+            lambda now: [outgoing(body, now, **more)],
+            timed=bool(TIMED & more.keys()),
+        )
         return key
 
     def send_many(self, queue: str, messages: Iterable[Mapping[str, Any]]) -> list[str]:
         """Send messages, as `Store.send_many` does."""
-        every = list(messages)
-        if self._database.remote:
-            self._check()
-            timed = any(map(is_timed, every))
-            now = time_of(self._database, self._context.clock()) if timed else 0
-            batch, to = [outgoing_of(message, now) for message in every], queue_name(queue)
-            return try_send_many(self._database, to, batch, self._context)
-        return self._send(queue, lambda now: [outgoing_of(message, now) for message in every])
+        self._check()
+        self._context.check_disk()
+        batch = list(messages)
+        return self._engine.send(
+            queue_name(queue),
+            lambda now: [outgoing_of(message, now) for message in batch],
+            timed=any(map(is_timed, batch)),
+        )
 
     def prioritise(self, queue: str, group: str, priority: int | None = None) -> bool:
         """Raise a group, as `Store.prioritise` does."""
         self._check()
         check_priority(priority)
-        wanted = name("group", group)
-        if self._database.remote:
-            return try_prioritise(
-                self._database, queue_name(queue), wanted, priority, self._context
-            )
-        row = known_queue(self._database, queue_name(queue), self._context.clock())
-        if not wanted or not row.ordered:
-            return False
-        at = {"queue": row.id, "name": wanted}
-        rows = self._database.run("group", **at)
-        if not rows:
-            return False
-        raised = row.columns.default_priority if priority is None else priority
-        log = Log(self._database, row.name, row.moment, self._context.actor)
-        (number,) = log.draw()
-        ((id_, tenant),) = rows
-        with self._undone_if_refused():
-            add_pending(
-                self._database,
-                row,
-                [PendingUpdate(RAISED, number, id_, tenant, raised, row.moment)],
-            )
-            log.add("raised", id=number, group=wanted, tenant=tenant, priority=raised)
-            log.flush()
-        return True
+        return self._engine.raise_group(queue_name(queue), name("group", group) or "", priority)
 
     def take(self, queue: str, *, group: str | None = None) -> TransactionWork | None:
         """Take a group in this transaction, work on it and settle it here: all of it, or nothing.
@@ -150,7 +104,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         self, queue: str, group: str | None, conversation: int | None = None
     ) -> TransactionWork | None:
         self._check()
-        if not self._database.concurrent_writers:
+        if self._database.has_one_writer:
             raise MessageError(
                 "take: found a transaction on SQLite, where one writes at a time and all others "
                 "would wait for this work; allowed: Store.take"
@@ -160,7 +114,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
             what = "that its tenants share" if row.fair else "with limits"
             raise SharedQueueError(f"queue {row.name!r}: found a queue {what}, allowed: Store.take")
         claim = Claim(0, FOREVER, group, 1, self._context.actor, conversation)
-        held = take_from(self._database, row.name, claim, self._context.clock())
+        held = take_readable(self._engine, row.name, claim)
         if not held:
             return None
         work = TransactionWork(self, row.name, held[0])
@@ -199,7 +153,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
     def take_now(self, queue: str, claim: Claim) -> list[TakenGroup]:
         """Take the best groups, with a lease that begins here and goes on after the transaction."""
         self._check()
-        return take_from(self._database, queue_name(queue), claim, self._context.clock())
+        return take_readable(self._engine, queue_name(queue), claim)
 
     def renew(self, every: Iterable[TakenGroup], lease: float) -> list[int]:
         """Longer leases for work, from now on so many seconds; the tokens of what is lost."""
@@ -218,11 +172,11 @@ class Transaction(ClusterVerbs, ConversationVerbs):
 
     def more(self, held: TakenGroup, given: list[int]) -> list[Received]:
         """Messages of a group that was taken here, and that were not given yet."""
-        return more_of_held(self._database, held, given, self._context.clock())
+        return self._engine.more(held, given)
 
     def has_ended(self, conversation: Conversation) -> bool:
         """Whether the receiver's end of a conversation has ended, as is seen here."""
-        return has_ended(self._database, conversation.endpoint)
+        return self._engine.has_ended(conversation.endpoint)
 
     def hold(self) -> None:
         """Make sure that the work is still this reader's, and stays so until the end."""
@@ -252,11 +206,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         self.leave()
 
     def _settle(self, queue: str, ends: list[Settlement]) -> None:
-        clock, actor = self._context.clock(), self._context.actor
-        if self._database.remote and len(ends) == 1 and is_for_one(ends[0]):
-            try_settle_one(self._database, ends[0], actor, clock)
-            return
-        settle(self._database, known_queue(self._database, queue, clock), ends, actor)
+        self._engine.settle(queue, ends, self._context.actor)
 
     def settled(self) -> list[HeldWork]:
         """The work that is settled when this is committed."""
@@ -300,31 +250,14 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         for conversation in self._ended:
             conversation.ending = None
 
-    def _send(self, queue: str, batch: Callable[[int], list[OutgoingMessage]]) -> list[str]:
-        self._check()
-        self._context.check_disk()
-        wanted, clock = queue_name(queue), self._context.clock()
-        row = read_queue(self._database, wanted, clock)
-        now = row.now if row else time_of(self._database, clock)
-        checked = batch(now)
-        with self._undone_if_refused():
-            to: Queue = row or made_queue(self._database, wanted, clock)
-            return send(self._database, to, checked, self._context.actor) if checked else []
+    @property
+    def _engine(self) -> Engine:
+        context = self._context
+        return engine_of(self._database, context.clock(), context.actor, shared=self._shared)
 
     def _undone_if_refused(self) -> AbstractContextManager[None]:
         """What is refused has done nothing, and leaves the user's transaction as it was."""
-        return self._savepoint() if self._shared else nullcontext()
-
-    @contextmanager
-    def _savepoint(self) -> Iterator[None]:
-        self._database.execute("SAVEPOINT fairlead")
-        try:
-            yield
-        except (MessageError, ChangeError, ConfigError, RuleError):
-            self._database.execute("ROLLBACK TO SAVEPOINT fairlead")
-            self._database.execute("RELEASE SAVEPOINT fairlead")
-            raise
-        self._database.execute("RELEASE SAVEPOINT fairlead")
+        return undone_if_refused(self._database) if self._shared else nullcontext()
 
     def record(self, work: HeldWork, end: Settlement) -> None:
         """Settle work at the end of the block."""

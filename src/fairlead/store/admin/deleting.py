@@ -29,7 +29,7 @@ def delete(database: Database, name: str, now: int | None, actor: str, reason: s
     """Delete a queue in which nothing is. Raises MessageError."""
     queue = known_queue(database, name, now)
     check_unused(database, queue)
-    if database.concurrent_writers:  # senders look at queues first: none is about to add to it
+    if not database.has_one_writer:  # senders look at queues first: none is about to add to it
         database.run("lock_timeout", milliseconds=str(LOCK_TIMEOUT))
         database.run("lock_queues")
         queue = known_queue(database, name, now)

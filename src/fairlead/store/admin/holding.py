@@ -6,11 +6,10 @@ from typing import Final, NamedTuple
 
 from fairlead.balance.times import seconds
 from fairlead.store.database.port import Database
-from fairlead.store.journal.log import Log
+from fairlead.store.queues.engines import engine_of
 from fairlead.store.queues.failing import ERROR
 from fairlead.store.queues.leases import Leases
-from fairlead.store.queues.settings import Queue, known_queue
-from fairlead.store.queues.settling import take_back
+from fairlead.store.queues.settings import Queue
 
 WHY: Final = "an operator took it back"
 
@@ -76,8 +75,6 @@ def take_back_with(
     rows = database.run("held_with", token=token)
     why = f"{WHY}: {reason}" if reason else WHY
     for id_, name in rows:
-        queue = known_queue(database, name, now)
-        log = Log(database, name, queue.moment, actor)
-        take_back(database, queue, [(id_, token)], log, why, failed=ERROR if failed else "")
-        log.flush()
+        engine = engine_of(database, now, actor)
+        engine.take_back(name, [(id_, token)], why, failed=ERROR if failed else "")
     return len(rows)

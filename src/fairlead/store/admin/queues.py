@@ -18,9 +18,8 @@ from fairlead.store.arguments import MAX_NUMBER, REMEMBERED, whole
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.journal.epochs import begin_epoch
-from fairlead.store.journal.log import Log
 from fairlead.store.journal.retention import DAY
-from fairlead.store.queues.failing import PROCESS
+from fairlead.store.queues.engines import engine_of
 from fairlead.store.queues.settings import (
     BECOMES_FAIR,
     BEFORE_ALL,
@@ -31,7 +30,6 @@ from fairlead.store.queues.settings import (
     known_queue,
     made_queue,
 )
-from fairlead.store.queues.settling import take_back
 from fairlead.store.queues.taken_group import TakenGroup
 
 LOCK_TIMEOUT: Final = 5_000
@@ -165,12 +163,12 @@ def set_queue(database: Database, name: str, now: int | None, named: Mapping[str
     weights = json.dumps(dict(order.weights), sort_keys=True)
     fair = columns.fair
     counts = (limits["max_waiting"] is None) != (columns.max_waiting is None)
-    if counts and database.concurrent_writers:
+    if counts and not database.has_one_writer:
         # before anything is written: senders hold what they write
         database.run("lock_timeout", milliseconds=str(LOCK_TIMEOUT))
         database.run("lock_queues")
     lanes = limits["limits"] != columns.limits
-    if lanes and not counts and database.concurrent_writers:
+    if lanes and not counts and not database.has_one_writer:
         database.run("lock_timeout", milliseconds=str(LOCK_TIMEOUT))
         database.run("lock_queues")  # groups that others are about to begin need their lanes, too
     if weights != columns.weights:
@@ -296,11 +294,7 @@ def recover(database: Database, now: int | None, actor: str) -> int:
     count = 0
     for (name,) in database.run("queue_names"):
         queue = known_queue(database, name, now, locked=True)
-        log = Log(database, name, queue.moment, actor)
         rows = [(row[0], row[5]) for row in database.run("held", queue=queue.id)]
-        blameless = frozenset(id_ for id_, _ in rows)
-        why = "the store was recovered"
-        take_back(database, queue, rows, log, why, failed=PROCESS, blameless=blameless)
-        log.flush()
+        engine_of(database, now, actor).take_back(name, rows, "the store was recovered")
         count += len(rows)
     return count

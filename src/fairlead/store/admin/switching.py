@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
 from fairlead.balance.times import micros, seconds
-from fairlead.store.database.clock import set_clock
 from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
-from fairlead.store.queues.maintenance import maintained
 from fairlead.store.queues.settings import Queue
+from fairlead.store.queues.switching import KINDS
 from fairlead.text import to_the_second
-
-KINDS = {True: "switched-on", False: "switched-off"}
-"""The event, by whether something is on from then on."""
 
 
 class SwitchedOff(NamedTuple):
@@ -39,46 +34,6 @@ def switch(database: Database, queue: Queue, actor: str, reason: str, *, on: boo
         database.run("forgive", queue=queue.id)
     log = Log(database, queue.name, queue.moment, actor)
     log.add(KINDS[on], detail=reason or None)
-    log.flush()
-    if queue.columns.awaited:
-        database.run("notify", queue=queue.id)
-    return True
-
-
-def switch_tenant(
-    database: Database,
-    queue: Queue,
-    tenant: str,
-    actor: str,
-    reason: str,
-    *,
-    on: bool,
-    clock: int | None,
-) -> bool:
-    """The same of a tenant.
-
-    What is due is done before, so that the tenant leaves the others, and joins them, as they are.
-    """
-    if database.remote:
-        set_clock(database, clock)
-        values = {"tenant": tenant, "on": on, "reason": reason, "actor": actor}
-        ((is_change,),) = database.run("switch_tenant", queue=queue.name, **values)
-        return bool(is_change)
-    if (tenant not in queue.off_tenants) is on:
-        return False
-    log = Log(database, queue.name, queue.moment, actor)
-    queue, line = maintained(database, queue, log)
-    (number,) = log.draw()
-    log.add(KINDS[on], id=number, tenant=tenant, detail=reason or None)
-    now_off = queue.off_tenants ^ {tenant}
-    text = json.dumps(sorted(now_off)) if now_off else None
-    database.run("set_off_tenants", queue=queue.id, off_tenants=text)
-    if line is not None:
-        if on:
-            line.switch_on(tenant, number)
-        else:
-            line.switch_off(tenant)
-        line.write()
     log.flush()
     if queue.columns.awaited:
         database.run("notify", queue=queue.id)

@@ -18,9 +18,8 @@ from fairlead.store.clusters.state import ClusterRow, Version, read_row, read_ve
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
 from fairlead.store.queues.bodies import REDELIVERED, digest
-from fairlead.store.queues.one_statement import try_send_one
+from fairlead.store.queues.engines import engine_of
 from fairlead.store.queues.outgoing import OutgoingMessage
-from fairlead.store.queues.sending import send
 from fairlead.store.queues.settings import Queue, made_queue
 
 PUBLISH_AGAIN: Final = "to publish again when there is one"
@@ -84,10 +83,8 @@ def hand_over(
         to = cluster.queue(version.member_of[id_]) or name
         queue = made_queue(database, to, asked.now)
         copy = _with_new_key(database, queue, decision, outgoing)
-        if database.remote:
-            key = try_send_one(database, to, copy, asked.actor, asked.now)
-        else:
-            (key,) = send(database, queue, [replace(copy)], asked.actor)
+        engine = engine_of(database, asked.now, asked.actor)
+        (key,) = engine.send(to, lambda _, copy=copy: [replace(copy)])  # type: ignore[misc]
         sent.append(key)
         if row is not None:
             database.run("set_completing", queue=queue.id)

@@ -28,10 +28,11 @@ from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.bodies import REDELIVERED
+from fairlead.store.queues.engines import engine_of
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.settings import Queue, known_queue, read_queue
 from fairlead.store.queues.settlement import RELEASE, Given, Settlement
-from fairlead.store.queues.settling import fence, settle
+from fairlead.store.queues.settling import fence
 from fairlead.store.queues.taken_group import TakenGroup
 
 HAS_FAILED: Final = "its receiver has failed"
@@ -122,7 +123,7 @@ def reroute(
     database.run("drop_messages", ids=ids)
     log.flush()
     end = Settlement(RELEASE, held.id, held.token, held.group, [], reason=HAS_FAILED)
-    settle(database, queue, [end], author.actor)
+    engine_of(database, author.now, author.actor).settle(queue.name, [end], author.actor)
 
 
 class _Rerouting(NamedTuple):

@@ -81,7 +81,7 @@ class Connections:
     def joined(self, database: Database) -> Iterator[None]:
         """A transaction of the caller's; where one writes at a time, his thread does so there."""
         caller = self._caller()
-        joins = not database.concurrent_writers and caller not in self._writers
+        joins = database.has_one_writer and caller not in self._writers
         if joins:
             self._writers.add(caller)
         try:

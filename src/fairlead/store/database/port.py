@@ -15,8 +15,8 @@ class Database(Protocol):
 
     dialect: str
     """sqlite | postgresql."""
-    concurrent_writers: bool
-    """Whether several write at one time, so that rows are locked, and read again once they are."""
+    has_one_writer: bool
+    """Whether one transaction at a time can write."""
     has_sequences: bool
     """Whether numbers come from sequences: an insertion draws its own, and tickets can be drawn."""
     remote: bool

@@ -99,7 +99,8 @@ class PostgreSQL:
     """
 
     dialect = "postgresql"
-    concurrent_writers = has_sequences = remote = notifies = has_roles = True
+    has_sequences = remote = notifies = has_roles = True
+    has_one_writer = False
 
     def __init__(self, connection: Any, place: str, *, own: bool = True) -> None:  # noqa: ANN401
         """`place`: the server, as errors name it. `own`: whether the connection is the store's."""

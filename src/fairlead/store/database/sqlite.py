@@ -35,7 +35,8 @@ class SQLite:
     """One connection to a file."""
 
     dialect = "sqlite"
-    concurrent_writers = has_sequences = remote = notifies = has_roles = False
+    has_sequences = remote = notifies = has_roles = False
+    has_one_writer = True
 
     def __init__(
         self, connection: sqlite3.Connection, place: str, file: SameFile | None = None

@@ -74,15 +74,6 @@ def by_ids(database: Database, ids: Iterable[int]) -> dict[int, Endpoint]:
     return {row[0]: Endpoint(*row) for row in rows}
 
 
-def has_ended(database: Database, end: Endpoint) -> bool:
-    """Whether an end has ended."""
-    if database.remote:
-        ((state,),) = database.run("state_of_end", handle=end.handle)
-        return state in (None, "ended")
-    current = by_ids(database, [end.id]).get(end.id)
-    return current is None or current.state == ENDED
-
-
 def far_end(database: Database, end: Endpoint) -> Endpoint | None:
     """The other end; None: nothing was sent to it yet, so it is not there."""
     rows = database.run("end_of", dialog=end.dialog, side=1 - end.side)

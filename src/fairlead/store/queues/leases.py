@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -16,11 +16,11 @@ from fairlead.store.arguments import OWN
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database
-from fairlead.store.journal.log import Log
+from fairlead.store.queues.engines import engine_of
 from fairlead.store.queues.failing import PROCESS
 from fairlead.store.queues.lease_holders import Holder, Liveness, describe_self, is_running
 from fairlead.store.queues.settings import known_queue, read_queue
-from fairlead.store.queues.settling import take_back
+from fairlead.store.queues.taken_group import TakenGroup
 from fairlead.store.queues.unanswered import Unanswered
 
 LOGGER: Final = logging.getLogger("fairlead.store")
@@ -193,23 +193,20 @@ class Leases:
         """Take back some of what somebody dead holds; how many groups, and how many blameless."""
         with self._connections.writing() as database:
             row = known_queue(database, queue, self._context.clock())
-            log = Log(database, row.name, row.moment, self._context.actor)
             held = database.run("held_by", queue=row.id, holders=[holder], most=PORTION)
             blameless = {
                 group
                 for group, _, taken in held
                 if why != DEAD or self._liveness.blameless(database, taken)
             }
-            take_back(
-                database,
-                row,
+            engine = engine_of(database, self._context.clock(), self._context.actor)
+            engine.take_back(
+                queue,
                 [(group, token) for group, token, _ in held],
-                log,
                 REASONS[why],
                 failed=PROCESS,
                 blameless=frozenset(blameless),
             )
-            log.flush()
             return len(held), len(blameless)
 
 
@@ -218,3 +215,14 @@ def _forget(database: Database, holders: list[int]) -> None:
     database.run("drop_lease_holders", ids=holders)
     if database.notifies:
         database.run("drop_listeners", ids=holders)
+
+
+def renewed(database: Database, every: Iterable[TakenGroup], deadline: int) -> list[int]:
+    """Let leases end at another time, in microseconds; the tokens of work that is lost."""
+    lost = []
+    for held in every:
+        values = {"id": held.id, "token": held.token, "client": held.client or None}
+        if not database.run("extend", deadline=deadline, **values):
+            lost.append(held.token)
+        held.deadline = deadline
+    return lost

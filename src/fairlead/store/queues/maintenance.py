@@ -1,6 +1,6 @@
 """Maintenance before a take: apply pending updates, wake what is due, take back what is lost.
 
-On PostgreSQL functions of the schema do it (`take_call.py`).
+So SQLite does it; on PostgreSQL functions of the schema do (`postgresql_functions_maintain.sql`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import asdict
 
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
-from fairlead.store.database.clock import set_clock
 from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.failing import LEASE
@@ -45,15 +44,10 @@ def is_maintenance_due(database: Database, queue: Queue) -> bool:
     return any(database.run("maintenance", queue=queue.id, now=queue.now)[0])
 
 
-def bring_up_to_date(database: Database, queue: str, actor: str, clock: int | None) -> None:
+def bring_up_to_date(database: Database, queue: Queue, actor: str) -> None:
     """Do what is due in a queue, as a take does first."""
-    if database.remote:
-        set_clock(database, clock)
-        database.run("bring_up_to_date", queue=queue, actor=actor)
-        return
-    row = known_queue(database, queue, clock)
-    log = Log(database, row.name, row.moment, actor)
-    _, line = maintained(database, row, log)
+    log = Log(database, queue.name, queue.moment, actor)
+    _, line = maintained(database, queue, log)
     if line is not None:
         line.write()
     log.flush()

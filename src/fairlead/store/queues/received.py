@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -63,3 +64,8 @@ def received(row: Stored, group: str, tenant: str, end: Endpoint | None = None) 
         bool(row.format & REDELIVERED),
         unreadable,
     )
+
+
+def readable(messages: Iterable[Received]) -> list[Received]:
+    """What can be given; the rest stays in its group, and the next take buries it."""
+    return [message for message in messages if not message.unreadable]

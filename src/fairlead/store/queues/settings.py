@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from fairlead.balance.objects import common_multiple, hint, listed
-from fairlead.errors import MessageError, StoreError
+from fairlead.errors import MessageError
 from fairlead.order.agenda import FIFO
 from fairlead.order.key import NO_ENTRY, Entry, key, standing
 from fairlead.store.arguments import OWN, REMEMBERED
@@ -24,8 +24,6 @@ NOT_FAIR, BECOMES_FAIR, FAIR = 0, 1, 2
 DEAD_LETTERS, OFF = "dead-letters", "off"
 AHEAD: Final = 3600 * 1_000_000
 """Microseconds: where the latest event is further ahead of the clock, a clock was wrong then."""
-SNAPSHOTS: Final = ("repeatable read", "serializable")
-"""Isolation levels in which a transaction sees only what was there when it began."""
 BEFORE_ALL: Final = -(2**63)
 """A number before that of any message."""
 
@@ -72,8 +70,6 @@ class QueueRow(NamedTuple):
     """The time of the database's server; 0 where it has none of its own."""
     awaited: bool
     """Whether somebody is to be notified of what arrives."""
-    isolation: str
-    """The level of the transaction; "" where there is one only."""
 
 
 class Queue:
@@ -98,17 +94,6 @@ class Queue:
     def since(self, time: int | None) -> float:
         """How long ago something was, in seconds; 0 for what never was."""
         return 0.0 if time is None else max(self.now - time, 0) / 1_000_000
-
-    def check_isolation(self) -> None:
-        """Raises StoreError where work can be neither taken nor settled without losing messages.
-
-        Settling looks again for what others have sent meanwhile.
-        """
-        if self.columns.isolation in SNAPSHOTS:
-            raise StoreError(
-                f"transaction: found the isolation level {self.columns.isolation}, allowed: read "
-                "committed, to take and to settle; nothing of this was done"
-            )
 
     @property
     def ordered(self) -> bool:

@@ -8,6 +8,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.errors import StaleWorkError
+
 ACCEPTED: Final = "accepted"
 REJECTED: Final = "rejected"
 RELEASE: Final = "released"
@@ -50,6 +52,14 @@ class Settlement(Struct):
     """Whether what was before the rest is done: then the failures in a row are counted anew."""
     redelivers: bool = False
     """Whether what is left may have been given before: then its attempts are counted on."""
+
+
+def stale(token: int) -> StaleWorkError:
+    """What is raised for work that is not the reader's any more."""
+    return StaleWorkError(
+        f"work with token {token}: found that it is not this reader's any more (its lease was "
+        "over, or it was taken back), allowed: to read, extend or settle what one holds"
+    )
 
 
 def portions(end: Settlement, sizes: Mapping[int, int], most: int) -> list[Settlement]:

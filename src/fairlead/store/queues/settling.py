@@ -1,7 +1,8 @@
 """Settle: accept, reject or release what a reader holds, in one transaction with its own rows.
 
 The fence comes first: whoever does not hold the group any more can settle nothing. A group of which
-nothing is left ends, unless somebody is sending to it at that moment; then it is looked at again.
+nothing is left ends. So SQLite does it; on PostgreSQL functions of the schema do
+(`postgresql_functions_settle.sql`).
 """
 
 from __future__ import annotations
@@ -11,17 +12,21 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from fairlead.errors import StaleWorkError
 from fairlead.order.key import NO_ENTRY, UNRAISED, Entry, reentered
 from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.failing import counted, delay
 from fairlead.store.queues.pending import RELEASED, SETTLED, PendingUpdate, add_pending
 from fairlead.store.queues.settings import BEFORE_ALL, PARKED, READY, Queue
-from fairlead.store.queues.settlement import ACCEPTED, KEPT, REJECTED, RELEASE, Given, Settlement
-
-MOMENT: Final = 50_000
-"""Microseconds until a group is looked at again to which somebody was sending."""
+from fairlead.store.queues.settlement import (
+    ACCEPTED,
+    KEPT,
+    REJECTED,
+    RELEASE,
+    Given,
+    Settlement,
+    stale,
+)
 
 EXPIRED: Final = "it has expired"
 
@@ -73,17 +78,8 @@ def fence(database: Database, tokens: Mapping[int, int]) -> dict[int, Fenced]:
     return rows
 
 
-def stale(token: int) -> StaleWorkError:
-    """What is raised for work that is not the reader's any more."""
-    return StaleWorkError(
-        f"work with token {token}: found that it is not this reader's any more (its lease was "
-        "over, or it was taken back), allowed: to read, extend or settle what one holds"
-    )
-
-
 def settle(database: Database, queue: Queue, ends: Sequence[Settlement], actor: str) -> None:
     """Settle work on groups of one queue. Raises StaleWorkError, StoreError."""
-    queue.check_isolation()
     log = Log(database, queue.name, queue.moment, actor)
     if parts := [end for end in ends if end.keep]:
         _settle_parts(database, queue, parts, log)
@@ -92,13 +88,9 @@ def settle(database: Database, queue: Queue, ends: Sequence[Settlement], actor: 
     lone = [] if slow else [end for end in ends if _is_simple(end)]
     if lone:
         _accept_lone(database, lone, log)
-    left = False
     if len(lone) < len(ends):
-        ends = [end for end in ends if slow or not _is_simple(end)]
-        left = _settle(database, queue, ends, log)
+        _settle(database, queue, [end for end in ends if slow or not _is_simple(end)], log)
     log.flush()
-    if (left or queue.limits) and queue.columns.awaited:
-        database.run("notify", queue=queue.id)
 
 
 def _settle_parts(database: Database, queue: Queue, ends: Sequence[Settlement], log: Log) -> None:
@@ -137,12 +129,13 @@ def _first_stale(database: Database, ends: Sequence[Settlement]) -> Settlement:
     return next(end for end in ends if end.id not in ours)
 
 
-def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: Log) -> bool:
-    """Settle them one by one; whether something is left of any group."""
+def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: Log) -> None:
+    """Settle them one by one."""
     fenced = fence(database, {end.id: end.token for end in ends})
     raises = raises_of(database, list(fenced))
     done: list[int] = []
     left: list[Left] = []
+    given_back: set[int] = set()
     for settlement in ends:
         end, row = settlement, fenced[settlement.id]
         entry = raises.get(end.id, NO_ENTRY)
@@ -173,6 +166,8 @@ def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: L
         after = delay(database, queue, failure, end.id, done) if end.delay is None else end.delay
         not_before = queue.now + after if after else None
         releases = 1 if end.done else row.releases + 1
+        if not end.done:
+            given_back.add(end.id)
         left.append(Left(end.id, reentered(entry, row.was), releases, failure.in_a_row, not_before))
         log.add(
             RELEASE,
@@ -190,9 +185,6 @@ def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: L
     states = put_back(database, queue, left)
     if queue.fair:
         (number,) = log.draw()
-        given_back = {group.id for group in left if group.releases} - {
-            end.id for end in ends if end.done
-        }
         add_pending(
             database,
             queue,
@@ -209,7 +201,6 @@ def _settle(database: Database, queue: Queue, ends: Sequence[Settlement], log: L
                 for end in ends
             ],
         )
-    return bool(states)
 
 
 def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> dict[int, int]:
@@ -219,16 +210,7 @@ def put_back(database: Database, queue: Queue, left: Sequence[Left]) -> dict[int
     """
     rows, empty = _rows(database, queue, left)
     if empty:
-        free = {id_ for (id_,) in database.run("lock_ended", ids=[group.id for group in empty])}
-        if database.concurrent_writers:  # a sender may have committed meanwhile: look again
-            more, still = _rows(database, queue, [group for group in empty if group.id in free])
-            rows += more
-            rows += [
-                _row(queue, group, queue.now + MOMENT) for group in empty if group.id not in free
-            ]
-            free = {group.id for group in still}
-        if free:
-            database.run("end_groups", ids=sorted(free))
+        database.run("end_groups", ids=sorted(group.id for group in empty))
     if rows:
         database.many("put_back", rows)
     return {row[-1]: row[0] for row in rows}
@@ -391,14 +373,13 @@ def _costs(database: Database, queue: Queue, ids: Sequence[int]) -> dict[int, in
 def _leave_completions(database: Database, messages: list[int], now: int) -> None:
     """These messages are about to be done; the clusters that wait for them are notified."""
     database.run("complete", ids=messages, now=now)
-    if not database.remote:
-        database.run("acknowledge", ids=messages, now=now)
-        database.run("drop_published", ids=messages)
+    database.run("acknowledge", ids=messages, now=now)
+    database.run("drop_published", ids=messages)
 
 
 def complete_delayed(database: Database, queue: Queue, key: str, reason: str) -> None:
-    """The same of a delayed message that could not arrive; a function of the database does so."""
-    if queue.columns.completing and not database.remote:
+    """The same of a delayed message that could not arrive."""
+    if queue.columns.completing:
         values = {"queue": queue.id, "key": key}
         database.run("complete_delayed", **values)
         database.run("nack_delayed", **values, reason=reason, now=queue.now)

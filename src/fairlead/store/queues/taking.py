@@ -1,6 +1,6 @@
 """Take: the best groups that nobody holds, in a short transaction of its own.
 
-On PostgreSQL a function of the schema does it (`take_call.py`).
+So SQLite does it; on PostgreSQL a function of the schema does (`postgresql_engine.py`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from fairlead.order.key import UNRAISED
-from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.ended import drop, ends_of, is_over
@@ -17,63 +16,21 @@ from fairlead.store.queues.endpoints import Endpoint
 from fairlead.store.queues.limiting import Gate
 from fairlead.store.queues.maintenance import maintained
 from fairlead.store.queues.picking import pick
-from fairlead.store.queues.received import Received, Stored, received
-from fairlead.store.queues.settings import BEFORE_ALL, Queue, known_queue, read_queue
-from fairlead.store.queues.settling import end_or_keep, expire, stale
-from fairlead.store.queues.take_call import call_take, given_in
+from fairlead.store.queues.received import Received, Stored, readable, received
+from fairlead.store.queues.settings import BEFORE_ALL, Queue, read_queue
+from fairlead.store.queues.settling import end_or_keep, expire
 from fairlead.store.queues.taken_group import PAGE, Claim, TakenGroup
 from fairlead.store.queues.tenants import TenantLine
-from fairlead.store.queues.unreadable import are_readable, bury_unreadable
 
-MAX_ROUNDS: Final = 100
-"""So often it is taken again in one transaction, where all that was taken could not be read."""
 PORTION: Final = 300
 """So many messages that nobody wants any more, and groups that have none, are put away in one
-transaction, about: others write meanwhile, on SQLite after it."""
+transaction, about: others write after it."""
 
 
-def take_from(database: Database, queue: str, claim: Claim, clock: int | None) -> list[TakenGroup]:
-    """The best groups of a queue, best first, locked until they are settled.
-
-    At most `claim.most`; none where there is no such queue. Raises StoreError.
-    """
-    while True:
-        groups, more = _take(database, queue, claim, None, clock)
-        if not more:
-            return groups
-
-
-def take_portion(
-    database: Database, queue: str, claim: Claim, clock: int | None
+def take(
+    database: Database, name: str, claim: Claim, clock: int | None, *, in_portions: bool
 ) -> tuple[list[TakenGroup], bool]:
-    """The same, but where much has to be put away first, that goes on in another transaction.
-
-    Returns what was taken, and whether to go on: nothing was taken yet, and there may be something.
-    """
-    return _take(database, queue, claim, PORTION, clock)
-
-
-def _take(
-    database: Database, queue: str, claim: Claim, portion: int | None, clock: int | None
-) -> tuple[list[TakenGroup], bool]:
-    for _ in range(MAX_ROUNDS):
-        if database.remote:
-            groups, more = call_take(database, queue, claim, clock)
-        else:
-            groups, more = _take_once(database, queue, claim, portion, clock)
-        if are_readable(groups):
-            return groups, more
-        row = known_queue(database, queue, clock)
-        if readable := bury_unreadable(database, row, groups, claim.actor):
-            return readable, False
-        if portion is not None:
-            return [], True
-    return [], False
-
-
-def _take_once(
-    database: Database, name: str, claim: Claim, portion: int | None, clock: int | None
-) -> tuple[list[TakenGroup], bool]:
+    """The best groups of a queue, best first, locked until they are settled; as `Engine` says."""
     queue = read_queue(database, name, clock)
     if queue is None or not queue.columns.enabled:
         return [], False
@@ -84,7 +41,7 @@ def _take_once(
     groups: list[TakenGroup] = []
     put_away, more = 0, False
     while queue.columns.enabled and len(groups) < claim.most and _is_there(database, claim):
-        if portion is not None and put_away >= portion:
+        if in_portions and put_away >= PORTION:
             more = not groups
             break
         most = min(claim.most - len(groups), PORTION)
@@ -127,19 +84,8 @@ def _record(taken: Sequence[TakenGroup], log: Log) -> None:
         )
 
 
-def renewed(database: Database, every: Iterable[TakenGroup], deadline: int) -> list[int]:
-    """Let leases end at another time, in microseconds; the tokens of work that is lost."""
-    lost = []
-    for held in every:
-        values = {"id": held.id, "token": held.token, "client": held.client or None}
-        if not database.run("extend", deadline=deadline, **values):
-            lost.append(held.token)
-        held.deadline = deadline
-    return lost
-
-
 def more_messages(
-    database: Database, held: TakenGroup, given: list[int], now: int
+    database: Database, held: TakenGroup, given: Sequence[int], now: int
 ) -> list[Received]:
     """Messages of a group that were not given yet: those that follow, else those that were late."""
     if held.only is not None:
@@ -151,55 +97,6 @@ def more_messages(
     if following and not any(group.end for group in following):
         return following
     return _late_messages(database, held, given, now)
-
-
-def more_of_held(
-    database: Database, held: TakenGroup, given: list[int], clock: int | None
-) -> list[Received]:
-    """The same, if the group is still the reader's; on a server in one statement.
-
-    `clock`: microseconds, of a clock of the user's own; None: the database's. Raises
-    StaleWorkError.
-    """
-    if not database.remote:
-        if not database.run("still_held", id=held.id, token=held.token):
-            raise stale(held.token)
-        return more_messages(database, held, given, time_of(database, clock))
-    if held.only is not None or held.speaks:
-        return _more_said(database, held, given, clock)
-    rows = database.run(
-        "more_of_held",
-        id=held.id,
-        token=held.token,
-        after=max(given, default=BEFORE_ALL),
-        given=given,
-        now=clock,
-        most=held.page,
-    )
-    if not rows:
-        raise stale(held.token)
-    stored = [Stored(*row) for row in rows if row[1] is not None]
-    if any(row.conversation for row in stored):  # what has gone wrong is read first
-        return _more_said(database, held, given, clock)
-    return _readable(_given(held, row, {}) for row in stored)
-
-
-def _more_said(
-    database: Database, held: TakenGroup, given: list[int], clock: int | None
-) -> list[Received]:
-    """What was not given yet, of what was said in conversations; in one statement."""
-    set_clock(database, clock)
-    rows = database.run(
-        *("more_said",),
-        id=held.id,
-        token=held.token,
-        given=given,
-        conversation=held.only,
-        most=held.page,
-    )
-    if not rows:
-        raise stale(held.token)
-    return _readable(given_in(held, row) for row in rows if row[0] is not None)
 
 
 def _messages_after(database: Database, held: TakenGroup, after: int, now: int) -> list[Received]:
@@ -224,14 +121,9 @@ def _in_time(
 ) -> list[Received]:
     """The messages as their reader gets them: neither expired, nor to an end that has ended."""
     ends = ends_of(database, rows)
-    return _readable(
+    return readable(
         _given(held, row, ends) for row in rows if not _expired(row, now) and not is_over(row, ends)
     )
-
-
-def _readable(found: Iterable[Received]) -> list[Received]:
-    """What can be given; the rest stays in its group, and the next take buries it."""
-    return [group for group in found if not group.unreadable]
 
 
 def _of_conversation(database: Database, end: int, given: Iterable[int] = ()) -> list[Stored]:

@@ -16,9 +16,8 @@ from weakref import WeakValueDictionary
 
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.context import BaseContext
-from fairlead.store.journal.log import Log
-from fairlead.store.queues.settings import known_queue, read_queue
-from fairlead.store.queues.settling import take_back
+from fairlead.store.queues.engines import engine_of
+from fairlead.store.queues.settings import read_queue
 from fairlead.store.queues.taken_group import TakenGroup
 
 LOGGER: Final = logging.getLogger("fairlead.store")
@@ -138,10 +137,8 @@ class Unanswered:
 
     def _give_back(self, queue: str, groups: list[tuple[int, int]]) -> None:
         with self._connections.writing() as database:
-            row = known_queue(database, queue, self._context.clock())
-            log = Log(database, row.name, row.moment, self._context.actor)
-            take_back(database, row, groups, log, REASON, failed="")
-            log.flush()
+            engine = engine_of(database, self._context.clock(), self._context.actor)
+            engine.take_back(queue, groups, REASON)
         LOGGER.warning(
             "event=given-back queue=%s groups=%d reason=%s",
             *(json.dumps(queue), len(groups), json.dumps(REASON)),

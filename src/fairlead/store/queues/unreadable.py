@@ -6,13 +6,36 @@ So whoever sends one does no harm to those whose messages stand beside it, and n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from fairlead.store.database.port import Database
+from fairlead.store.queues.engine import Engine
 from fairlead.store.queues.received import Received
-from fairlead.store.queues.settings import Queue
 from fairlead.store.queues.settlement import ACCEPTED, REJECTED, Given, Settlement
-from fairlead.store.queues.settling import settle
-from fairlead.store.queues.taken_group import TakenGroup
+from fairlead.store.queues.taken_group import Claim, TakenGroup
+
+MAX_ROUNDS: Final = 100
+"""So often it is taken again in one transaction, where all that was taken could not be read."""
+
+
+def take_readable(engine: Engine, queue: str, claim: Claim) -> list[TakenGroup]:
+    """The best groups of a queue, best first, with what can be read of them; in one transaction."""
+    for _ in range(MAX_ROUNDS):
+        groups, more = engine.take(queue, claim, in_portions=False)
+        if groups and (kept := bury_unreadable(engine, queue, groups, claim.actor)):
+            return kept
+        if not (groups or more):
+            return []
+    return []
+
+
+def take_portion(engine: Engine, queue: str, claim: Claim) -> tuple[list[TakenGroup], bool]:
+    """The same, but where much has to be put away first, that goes on in another transaction.
+
+    Returns what was taken, and whether to go on: nothing was taken yet, and there may be something.
+    """
+    groups, more = engine.take(queue, claim, in_portions=True)
+    kept = bury_unreadable(engine, queue, groups, claim.actor)
+    return kept, more or (len(kept) < len(groups) and not kept)
 
 
 def are_readable(found: Sequence[TakenGroup]) -> bool:
@@ -21,7 +44,7 @@ def are_readable(found: Sequence[TakenGroup]) -> bool:
 
 
 def bury_unreadable(
-    database: Database, queue: Queue, found: Sequence[TakenGroup], actor: str
+    engine: Engine, queue: str, found: Sequence[TakenGroup], actor: str
 ) -> list[TakenGroup]:
     """Groups that were just taken, without what cannot be read; those that have something to give.
 
@@ -30,7 +53,7 @@ def bury_unreadable(
     ends = [_buried(group, bad) for group in found if (bad := _unreadable(group))]
     if not ends:
         return list(found)
-    settle(database, queue, ends, actor)
+    engine.settle(queue, ends, actor)
     for group in found:
         group.messages = [message for message in group.messages if not message.unreadable]
     return [group for group in found if group.messages]

@@ -162,8 +162,9 @@ class StoreClusters(StoreSubscriptions):
 
     _connection: Callable[[], AbstractContextManager[Database]]
     _writing: Callable[[], AbstractContextManager[Database]]
-    _alone: Callable[[], AbstractContextManager[Database]]
-    _one_statement: bool
+    _calling: Callable[[], AbstractContextManager[Database]]
+    _one_call: bool
+    """Whether the database has functions for the policies that plain SQL knows."""
 
     @again
     def _alone_in(self, verb: Callable[[ClusterVerbs], _Found]) -> _Found:
@@ -221,10 +222,10 @@ class StoreClusters(StoreSubscriptions):
         from fairlead.store.clusters.choosing import ChoiceRequest, decide_one
 
         self._retention.look(dead=False)
-        if self._one_statement:
+        if self._one_call:
             context = self._context
             request = ChoiceRequest(cluster_name(cluster), message, context.clock(), context.actor)
-            with self._alone() as database:
+            with self._calling() as database:
                 decision = decide_one(database, context.memory, request)
             if decision is not None:
                 return decision
@@ -253,13 +254,13 @@ class StoreClusters(StoreSubscriptions):
 
         self._retention.look(dead=False)
         at_any_time = more.keys().isdisjoint({"delay", "expires"})
-        if self._one_statement and at_any_time and {"group", "type"}.isdisjoint(message):
+        if self._one_call and at_any_time and {"group", "type"}.isdisjoint(message):
             new_message, context = outgoing(body, 0, **more), self._context
             attributes = _said(new_message, message)
             request = ChoiceRequest(
                 cluster_name(cluster), attributes, context.clock(), context.actor
             )
-            with self._alone() as database:
+            with self._calling() as database:
                 decision = publish_one(database, context.memory, request, new_message)
             if decision is not None:
                 return decision

@@ -177,8 +177,7 @@ class StoreConversations(ABC, DialogSession):
     _context: Context
     _connection: Callable[[], AbstractContextManager[Database]]
     _writing: Callable[[], AbstractContextManager[Database]]
-    _alone: Callable[[], AbstractContextManager[Database]]
-    _one_statement: bool
+    _calling: Callable[[], AbstractContextManager[Database]]
 
     @abstractmethod
     def _verbs(self, database: Database) -> ConversationVerbs:
@@ -203,7 +202,7 @@ class StoreConversations(ABC, DialogSession):
         Error, if the dialog has not ended. The other side hears of it with the first message.
         Raises MessageError.
         """
-        with self._speaks() as database:
+        with self._calling() as database:
             conversation = self._verbs(database).begin_dialog(
                 *(service, far_service, contract),
                 related=related,
@@ -225,12 +224,8 @@ class StoreConversations(ABC, DialogSession):
     @contextmanager
     def dialog_transaction(self) -> Iterator[ConversationVerbs]:
         """A transaction of its own."""
-        with self._speaks() as database:
+        with self._calling() as database:
             yield self._verbs(database)
-
-    def _speaks(self) -> AbstractContextManager[Database]:
-        """A transaction for one verb; where that is one statement, this is the transaction."""
-        return self._alone() if self._one_statement else self._writing()
 
     def bound_to(self, conversation: Conversation) -> Conversation | None:
         """The conversation that one is bound to."""

@@ -16,7 +16,7 @@ from fairlead.store.admin.checking import Finding
 from fairlead.store.admin.declaring import declare
 from fairlead.store.admin.holding import HeldGroup, held_groups, take_back_with
 from fairlead.store.admin.queues import Limiting, Metrics, Ordering, TenantMetrics
-from fairlead.store.admin.switching import SwitchedOff, off, switch, switch_tenant
+from fairlead.store.admin.switching import SwitchedOff, off, switch
 from fairlead.store.admin.waiting import Later, Promotion, later, outlook, peek, promotion
 from fairlead.store.arguments import (
     MAX_TAKEN,
@@ -36,10 +36,11 @@ from fairlead.store.database.retrying import again
 from fairlead.store.journal.events import Event, EventChoice, events, latest, these
 from fairlead.store.journal.retention import journal_keep, set_journal_keep
 from fairlead.store.message import Message, message_of
+from fairlead.store.queues.engines import engine_of
 from fairlead.store.queues.explain_order import OrderExplanation, explain_order
 from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.limiting import Gate, LimitState
-from fairlead.store.queues.maintenance import bring_up_to_date, is_maintenance_due
+from fairlead.store.queues.maintenance import is_maintenance_due
 from fairlead.store.queues.settings import BECOMES_FAIR, known_queue
 from fairlead.store.verbs.conversations import ConversationVerbs
 from fairlead.store.verbs.purging import StorePurging
@@ -182,7 +183,8 @@ class StoreOperations(StorePurging):
             wanted, now, actor = queue_name(queue), self._clock(), self._context.actor
             row = known_queue(database, wanted, now)
             if whose:
-                return switch_tenant(database, row, whose, actor, why, on=on, clock=now)
+                engine = engine_of(database, now, actor)
+                return engine.switch_tenant(wanted, whose, why, on=on)
             return switch(database, row, actor, why, on=on)
 
     def held(self, queue: str | None = None, most: int = 100) -> list[HeldGroup]:
@@ -420,4 +422,4 @@ class StoreOperations(StorePurging):
             if row.fair != BECOMES_FAIR and not is_maintenance_due(database, row):
                 return
         with self._writing() as database:
-            bring_up_to_date(database, queue, self._context.actor, self._clock())
+            engine_of(database, self._clock(), self._context.actor).bring_up_to_date(queue)

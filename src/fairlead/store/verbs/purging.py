@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.store.admin import deleting, purging
-from fairlead.store.admin.purging import Deleted, Purged, PurgePortion
+from fairlead.store.admin.purging import Deleted, Purged
 from fairlead.store.arguments import name, queue_name
 from fairlead.store.database.retrying import again
+from fairlead.store.queues.engines import engine_of
+from fairlead.store.queues.purging import PurgedMessages, PurgePortion
 from fairlead.store.queues.settings import known_queue
 from fairlead.store.verbs.dead_letters import StoreDeadLetters
 
@@ -37,7 +39,7 @@ class StorePurging(StoreDeadLetters):
         far. Raises MessageError for a queue that is not there, or is a server's own.
         """
         purging.check_is_users(queue_name(queue))
-        only = purging.PurgedMessages(name("group", group), name("tenant", tenant))
+        only = PurgedMessages(name("group", group), name("tenant", tenant))
         why = name("reason", reason or None) or ""
         deleted, at = 0, self._begin_purge(queue)
         while (portion := self._purge(queue, only, at, why)) is not None:
@@ -49,7 +51,7 @@ class StorePurging(StoreDeadLetters):
 
     def purgeable(self, queue: str, group: str | None = None, *, tenant: str | None = None) -> int:
         """How many messages `purge` would delete now. Raises MessageError."""
-        only = purging.PurgedMessages(name("group", group), name("tenant", tenant))
+        only = PurgedMessages(name("group", group), name("tenant", tenant))
         with self._connection() as database:
             known = known_queue(database, queue_name(queue), self._clock())
             return purging.what_goes(database, known, only)
@@ -82,11 +84,11 @@ class StorePurging(StoreDeadLetters):
 
     @again
     def _purge(
-        self, queue: str, which: purging.PurgedMessages, at: PurgePortion, why: str
+        self, queue: str, which: PurgedMessages, at: PurgePortion, why: str
     ) -> PurgePortion | None:
         with self._writing() as database:
-            known = known_queue(database, queue, self._clock())
-            return purging.purge(database, known, which, at, self._context.actor, why)
+            engine = engine_of(database, self._clock(), self._context.actor)
+            return engine.purge(queue, which, at, f"{purging.WHY}: {why}" if why else purging.WHY)
 
     @again
     def _delete(self, queue: str, why: str) -> None:

@@ -76,10 +76,6 @@ ORDER BY g.taken, g.token;
 SELECT g.id, q.name FROM fairlead.groups g JOIN fairlead.queues q ON q.id = g.queue
 WHERE g.state = 2 AND g.token = %(token)s ORDER BY g.id;
 
--- group_place: where a group stands
-SELECT id, state, head, arrived, tenant, k1, k2 FROM fairlead.groups
-WHERE queue = %(queue)s AND name = %(name)s;
-
 -- count_between: how many ready groups, of a tenant or of all, stand from one place to another
 SELECT count(*) FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1
   AND (%(tenant)s::text IS NULL OR g.tenant = %(tenant)s::text)
@@ -143,26 +139,12 @@ SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type,
   body
 FROM fairlead.dead WHERE queue = %(queue)s AND key = %(key)s ORDER BY id;
 
--- drop_dead: they are dead letters no more
-SELECT * FROM fairlead._run_drop_dead(%(queue)s, %(ids)s::bigint[]);
-
 -- what_goes: how many messages a purge would delete
 SELECT (SELECT count(*) FROM fairlead.groups g JOIN fairlead.messages m ON m.group_id = g.id
         WHERE g.queue = %(queue)s AND g.state <> 2 AND m.conversation IS NULL
           AND (%(name)s::text IS NULL OR g.name = %(name)s::text) AND (%(tenant)s::text IS NULL OR g.tenant = %(tenant)s::text))
      + (SELECT count(*) FROM fairlead.delayed WHERE queue = %(queue)s AND conversation IS NULL
           AND (%(name)s::text IS NULL OR group_name = %(name)s::text) AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s::text));
-
--- purge_delayed: the next messages that were to arrive later are gone, but for those of conversations
-SELECT * FROM fairlead._run_purge_delayed(%(queue)s, %(name)s, %(tenant)s, %(until)s, %(most)s, %(reason)s, %(now)s);
-
--- hold_unheld: the next groups that nobody holds are held, in this transaction only
-SELECT * FROM fairlead._run_hold_unheld(%(queue)s, %(tenant)s, %(after)s, %(last)s, %(most)s, %(now)s);
-
--- unsaid_of: the first messages of groups, but for those of conversations
-SELECT group_id, id, key, cost, type FROM fairlead.messages
-WHERE group_id = ANY (%(ids)s::bigint[]) AND conversation IS NULL AND id < %(until)s
-ORDER BY group_id, id LIMIT %(most)s;
 
 -- what_stays: how many messages readers hold, and how many others are of conversations
 SELECT count(*) FILTER (WHERE g.state = 2), count(*) FILTER (WHERE g.state <> 2 AND m.conversation IS NOT NULL)

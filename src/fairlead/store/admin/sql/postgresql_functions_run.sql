@@ -55,48 +55,6 @@ BEGIN
     RETURNING id;
 END $$;
 
--- The next messages that were to arrive later are gone, but for those of conversations.
-CREATE OR REPLACE FUNCTION fairlead._run_purge_delayed(
-  p_queue bigint, p_name text, p_of_tenant text, p_until bigint, p_most bigint, p_reason text, p_now bigint)
-RETURNS TABLE (o_key text, o_group text, o_tenant text, o_cost bigint, o_type text)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  d record;
-BEGIN
-  FOR d IN DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (
-      SELECT x.id FROM fairlead.delayed x WHERE x.queue = p_queue AND x.conversation IS NULL AND x.id < p_until
-        AND (p_name IS NULL OR x.group_name = p_name)
-        AND (p_of_tenant IS NULL OR x.tenant = p_of_tenant) LIMIT p_most FOR UPDATE SKIP LOCKED))
-    RETURNING key, group_name, tenant, cost, type
-  LOOP
-    PERFORM fairlead._complete_delayed(p_queue, d.key, p_reason, p_now);
-    o_key := d.key;
-    o_group := d.group_name;
-    o_tenant := d.tenant;
-    o_cost := d.cost;
-    o_type := d.type;
-    RETURN NEXT;
-  END LOOP;
-END $$;
-
--- The next groups that nobody holds are held, in this transaction only.
-CREATE OR REPLACE FUNCTION fairlead._run_hold_unheld(
-  p_queue bigint, p_of_tenant text, p_after bigint, p_last bigint, p_most bigint, p_now bigint)
-RETURNS TABLE (o_id bigint, o_name text, o_tenant text, o_was_priority bigint, o_was_entered bigint,
-  o_was_number bigint, o_releases bigint, o_failures bigint, o_not_before bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN QUERY
-    UPDATE fairlead.groups SET state = 2, was_priority = priority, was_entered = entered,
-      was_number = number, priority = -1, entered = 0, number = 0, token = 0, taken = p_now, deadline = p_now
-    WHERE id = ANY (ARRAY (
-      SELECT g.id FROM fairlead.groups g
-      WHERE g.queue = p_queue AND g.id > p_after AND g.id <= p_last AND g.state <> 2
-        AND (p_of_tenant IS NULL OR g.tenant = p_of_tenant)
-      ORDER BY g.id LIMIT p_most FOR NO KEY UPDATE SKIP LOCKED))
-    RETURNING id, name, tenant, was_priority, was_entered, was_number, releases, failures, not_before;
-END $$;
-
 -- A queue is gone, with what was remembered of it.
 CREATE OR REPLACE FUNCTION fairlead._run_drop_queue(p_queue bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -94,10 +94,6 @@ ORDER BY g.taken, g.token;
 SELECT g.id, q.name FROM fairlead_groups g JOIN fairlead_queues q ON q.id = g.queue
 WHERE g.state = 2 AND g.token = :token ORDER BY g.id;
 
--- group_place: where a group stands
-SELECT id, state, head, arrived, tenant, k1, k2 FROM fairlead_groups
-WHERE queue = :queue AND name = :name;
-
 -- count_between: how many ready groups, of a tenant or of all, stand from one place to another
 SELECT count(*) FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1
   AND (:tenant IS NULL OR g.tenant = :tenant)
@@ -161,36 +157,12 @@ SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type,
   body
 FROM fairlead_dead WHERE queue = :queue AND key = :key ORDER BY id;
 
--- drop_dead: they are dead letters no more
-DELETE FROM fairlead_dead WHERE queue = :queue AND id IN (SELECT value FROM json_each(:ids))
-RETURNING id;
-
 -- what_goes: how many messages a purge would delete
 SELECT (SELECT count(*) FROM fairlead_groups g JOIN fairlead_messages m ON m.group_id = g.id
         WHERE g.queue = :queue AND g.state <> 2 AND m.conversation IS NULL
           AND (:name IS NULL OR g.name = :name) AND (:tenant IS NULL OR g.tenant = :tenant))
      + (SELECT count(*) FROM fairlead_delayed WHERE queue = :queue AND conversation IS NULL
           AND (:name IS NULL OR group_name = :name) AND (:tenant IS NULL OR tenant = :tenant));
-
--- purge_delayed: the next messages that were to arrive later are gone, but for those of conversations
-DELETE FROM fairlead_delayed WHERE id IN (
-  SELECT id FROM fairlead_delayed WHERE queue = :queue AND conversation IS NULL AND id < :until
-    AND (:name IS NULL OR group_name = :name) AND (:tenant IS NULL OR tenant = :tenant) LIMIT :most)
-RETURNING key, group_name, tenant, cost, type;
-
--- hold_unheld: the next groups that nobody holds are held, in this transaction only
-UPDATE fairlead_groups SET state = 2, was_priority = priority, was_entered = entered,
-  was_number = number, priority = -1, entered = 0, number = 0, token = 0, taken = :now, deadline = :now
-WHERE id IN (
-  SELECT id FROM fairlead_groups WHERE queue = :queue AND id > :after AND id <= :last AND state <> 2
-    AND (:tenant IS NULL OR tenant = :tenant)
-  ORDER BY id LIMIT :most)
-RETURNING id, name, tenant, was_priority, was_entered, was_number, releases, failures, not_before;
-
--- unsaid_of: the first messages of groups, but for those of conversations
-SELECT group_id, id, key, cost, type FROM fairlead_messages
-WHERE group_id IN (SELECT value FROM json_each(:ids)) AND conversation IS NULL AND id < :until
-ORDER BY group_id, id LIMIT :most;
 
 -- what_stays: how many messages readers hold, and how many others are of conversations
 SELECT coalesce(sum(g.state = 2), 0), coalesce(sum(g.state <> 2 AND m.conversation IS NOT NULL), 0)

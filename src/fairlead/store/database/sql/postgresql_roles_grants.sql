@@ -15,7 +15,7 @@ BEGIN
   FOR f IN SELECT 'fairlead_' || r.role AS role, p.oid::regprocedure AS called
     FROM (VALUES
       ('sender', '{send,prioritise,begin_dialog,send_on,prioritise_dialog,next_destination,publish}'::text[]),
-      ('sender', '{_send,_try_send,_try_send_many,_try_prioritise,_try_begin_dialog,_try_say}'),
+      ('sender', '{_send,_try_send,_send_many,_try_send_many,_try_prioritise,_try_begin_dialog,_try_say}'),
       ('sender', '{_try_prioritise_dialog,_choose,_publish,bound_dialog,delayed_by_dialog}'),
       ('sender', '{_forget_events,_forget_ids,_forget_ended,_forget_choice_runs,_forget_guaranteed}'),
       ('sender', '{_find,_find_bound,_state,_tickets}'),
@@ -26,16 +26,16 @@ BEGIN
       ('chooser', '{_run_add_event,_run_add_message_ids,_run_add_queue,_run_numbers,_run_add_guaranteed}'),
       ('worker', '{take,more,settle,receive,end_dialog,bind_dialogs,delayed_by,place_of}'),
       ('worker', '{_bring_up_to_date,_switch_tenant}'),
-      ('worker', '{_take,_more,_settle,_try_settle,_is_held,_try_end_dialog,_try_set_timer,_try_bind}'),
+      ('worker', '{_take,_more,_settle_all,_try_settle_all,_take_back,_is_held,_try_end_dialog,_try_set_timer,_try_bind}'),
       ('worker', '{_forget_dead,_wake,_run_add_holder,_run_say_alive,_run_stopping,_run_drop_lease_holders}'),
       ('worker', '{_run_add_listener,_run_drop_listeners,_run_held_by,_run_lapsed,_run_extend,_run_fence}'),
-      ('worker', '{_run_queue_locked,_run_drop_pending_updates,_run_raises_of}'),
+      ('worker', '{_run_queue_locked}'),
       ('worker', '{_run_set_fair,_run_groups_by_name,_run_add_group}'),
       ('worker', '{_run_add_lone,_run_add_message,_run_add_pending_update}'),
-      ('worker', '{_run_drop_messages,_run_bury,_run_put_back,_run_lock_ended,_run_end_groups,_run_end_lone}'),
-      ('worker', '{_run_drop_lone,_run_complete,_run_drop_ended,_run_switch,_run_forgive}'),
+      ('worker', '{_run_drop_messages}'),
+      ('worker', '{_run_switch,_run_forgive}'),
       ('worker', '{_run_add_acknowledgement,_run_unpublish,_sent,_text}'),
-      ('worker', '{_run_add_journal,_run_add_journal_accepted}'),
+      ('worker', '{_run_add_journal}'),
       ('worker', '{_run_schedule_locked,_run_move_schedule}')
     ) AS r (role, names) CROSS JOIN unnest(r.names) AS n (name)
       JOIN pg_catalog.pg_proc p ON p.pronamespace = 'fairlead'::regnamespace AND p.proname = n.name

@@ -7,9 +7,6 @@ SELECT fairlead._run_add_journal(
   %(tenant)s::text[], %(priority)s::bigint[], %(cost)s::bigint[], %(type)s::text[], %(attempt)s::bigint[],
   %(token)s::bigint[], %(lease)s::bigint[], %(detail)s::text[]);
 
--- add_journal_accepted: record that messages without a group were accepted
-SELECT fairlead._run_add_journal_accepted(%(time)s, %(queue)s, %(actor)s, %(ids)s::bigint[]);
-
 -- journal: events after a place in the journal, by the index of places: a plan for any numbers would
 -- read all from the first number on
 SELECT id, transaction::text::bigint, time, kind, queue, group_name, key, tenant, priority, cost, type,

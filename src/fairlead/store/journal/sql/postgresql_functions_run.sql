@@ -19,19 +19,6 @@ BEGIN
     AS r (id, kind, "group", key, tenant, priority, cost, type, attempt, token, lease, detail);
 END $$;
 
--- Record that messages without a group were accepted.
-CREATE OR REPLACE FUNCTION fairlead._run_add_journal_accepted(
-  p_time bigint, p_queue text, p_actor text, p_ids bigint[])
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM fairlead._check_events('{accepted}', p_time, NULL);
-  INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, token, actor)
-  SELECT p_time, 'accepted', p_queue, '', m.key, g.tenant, m.cost, g.token, p_actor
-  FROM unnest(p_ids) WITH ORDINALITY AS i (value, place)
-    JOIN fairlead.groups g ON g.id = i.value JOIN fairlead.messages m ON m.group_id = g.id
-  ORDER BY i.place;
-END $$;
-
 -- A new epoch begins with an event.
 CREATE OR REPLACE FUNCTION fairlead._run_add_epoch(p_first bigint, p_began bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -7,8 +7,7 @@ SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time
        count_as_failure, keep_dead, limits, off_tenants, remembered,
        (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-       EXISTS (SELECT 1 FROM fairlead.listeners s WHERE s.queue = q.id),
-       current_setting('transaction_isolation')
+       EXISTS (SELECT 1 FROM fairlead.listeners s WHERE s.queue = q.id)
 FROM fairlead.queues q WHERE name = %(name)s;
 
 -- queue_locked: the same, by a reader that charges tenants: one at a time
@@ -48,9 +47,6 @@ SELECT key, at, digest FROM fairlead.message_ids WHERE queue = %(queue)s AND key
 SELECT * FROM fairlead._run_add_message_ids(
   %(queue)s, %(at)s, %(keys)s::text[], %(digests)s::text[], %(before)s);
 
--- over_limit: whether a limited queue holds more than so many messages, those that arrive later too
-SELECT 1 WHERE fairlead._queue_length(%(queue)s) > %(most)s;
-
 -- add_pending_update: what the next reader has to know
 SELECT fairlead._run_add_pending_update(
   %(queue)s, %(kind)s::text[], %(number)s::bigint[], %(group_id)s::bigint[], %(tenant)s::text[],
@@ -64,19 +60,8 @@ SELECT (SELECT min(group_id) FROM fairlead.pending_updates WHERE queue = %(queue
        coalesce((SELECT min(due) FROM fairlead.delayed WHERE queue = %(queue)s) <= %(now)s, false),
        coalesce((SELECT min(deadline) FROM fairlead.groups WHERE queue = %(queue)s AND state = 2) <= %(now)s, false);
 
--- raises_of: the raises of groups, by who has them locked
-SELECT * FROM fairlead._run_raises_of(%(ids)s::bigint[]);
-
--- drop_pending_updates: they are done
-SELECT fairlead._run_drop_pending_updates(%(ids)s::bigint[]);
-
 -- lapsed: groups whose lease is over, and whether that is the server's fault
 SELECT * FROM fairlead._run_lapsed(%(queue)s, %(now)s, %(most)s);
-
--- lone_messages: the messages that are groups of their own
-SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
-FROM fairlead.messages
-WHERE group_id = ANY (%(ids)s::bigint[]) ORDER BY id;
 
 -- more_of: the messages of a group after one
 SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, body
@@ -109,13 +94,6 @@ SELECT group_id, id, key, arrived, expires, cost, type, conversation, format, bo
 FROM fairlead.messages
 WHERE group_id = %(id)s AND id <> ALL (%(given)s::bigint[]) ORDER BY id LIMIT %(most)s;
 
--- key_of: which message comes first in a group, by its id; its body is not read
-SELECT key FROM fairlead.messages WHERE group_id = %(id)s ORDER BY id LIMIT 1;
-
--- costs_of: what the messages of groups cost in all
-SELECT group_id, sum(cost)::bigint FROM fairlead.messages
-WHERE group_id = ANY (%(ids)s::bigint[]) GROUP BY group_id;
-
 -- heads_of: the first message of each group that has any, by when they came: an Error has a number
 -- below 0, as it is read first
 SELECT m.group_id, abs(m.id), m.arrived
@@ -130,36 +108,20 @@ SELECT id, octet_length(body) FROM fairlead.messages WHERE id = ANY (%(ids)s::bi
 -- drop_messages: they are done
 SELECT fairlead._run_drop_messages(%(ids)s::bigint[]);
 
--- bury: messages become dead letters
-SELECT fairlead._run_bury(%(died)s, %(reason)s, %(attempt)s, %(priority)s, %(ids)s::bigint[]);
-
--- put_back: a group is not held any more
-SELECT fairlead._run_put_back(
-  %(state)s::bigint[], %(not_before)s::bigint[], %(priority)s::bigint[], %(entered)s::bigint[],
-  %(number)s::bigint[], %(k1)s::bigint[], %(k2)s::bigint[], %(head)s::bigint[], %(arrived)s::bigint[],
-  %(releases)s::bigint[], %(failures)s::bigint[], %(id)s::bigint[]);
-
--- lock_ended: those of some groups to which nobody is sending
-SELECT * FROM fairlead._run_lock_ended(%(ids)s::bigint[]);
-
--- end_groups: groups of which nothing is left
-SELECT fairlead._run_end_groups(%(ids)s::bigint[]);
-
--- end_lone: messages without a group are done, if the reader still holds them
-SELECT * FROM fairlead._run_end_lone(%(id)s::bigint[], %(token)s::bigint[]);
-
--- drop_lone: the messages themselves
-SELECT fairlead._run_drop_lone(%(id)s::bigint[]);
-
--- send_one: send a message, in one statement
+-- send: send a message
 SELECT fairlead._send(%(queue)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s, %(type)s,
   %(tenant)s, %(cost)s, %(due)s, %(expires)s, %(actor)s);
 
--- try_send_one: the same; what was refused comes as a row, and leaves the transaction as it was
+-- try_send: the same; what was refused comes as a row, and leaves the transaction as it was
 SELECT * FROM fairlead._try_send(%(queue)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s, %(type)s,
   %(tenant)s, %(cost)s, %(due)s, %(expires)s, %(actor)s);
 
--- try_send_many: send messages, in one statement; what was refused comes as a row
+-- send_many: send messages
+SELECT fairlead._send_many(%(queue)s, %(group)s::text[], %(priority)s::bigint[], %(key)s::text[],
+  %(type)s::text[], %(tenant)s::text[], %(cost)s::bigint[], %(due)s::bigint[], %(expires)s::bigint[],
+  %(format)s::bigint[], %(body)s, %(body.begin)s::integer[], %(body.length)s::integer[], %(actor)s);
+
+-- try_send_many: the same; what was refused comes as a row, and leaves the transaction as it was
 SELECT * FROM fairlead._try_send_many(%(queue)s, %(group)s::text[], %(priority)s::bigint[], %(key)s::text[],
   %(type)s::text[], %(tenant)s::text[], %(cost)s::bigint[], %(due)s::bigint[], %(expires)s::bigint[],
   %(format)s::bigint[], %(body)s, %(body.begin)s::integer[], %(body.length)s::integer[], %(actor)s);
@@ -181,13 +143,19 @@ SELECT fairlead._switch_tenant(%(queue)s, %(tenant)s, %(on)s, %(reason)s, %(acto
 -- a message says that it is held; no row, that it is not
 SELECT * FROM fairlead._more(%(id)s, %(token)s, %(given)s::bigint[], %(conversation)s, %(most)s);
 
--- settle_one: settle a group, in one statement
-SELECT fairlead._settle(%(token)s, %(outcome)s, %(given)s::bigint[], %(reason)s, %(delay)s, %(failed)s,
-  %(actor)s, %(id)s, %(partly)s);
+-- settle: settle groups of one queue
+SELECT fairlead._settle_all(%(ends)s::jsonb, %(actor)s);
 
--- try_settle_one: the same; what was refused comes as a row, and leaves the transaction as it was
-SELECT * FROM fairlead._try_settle(%(token)s, %(outcome)s, %(given)s::bigint[], %(reason)s, %(delay)s, %(failed)s,
-  %(actor)s, %(id)s, %(partly)s);
+-- try_settle: the same; what was refused comes as a row, and leaves the transaction as it was
+SELECT * FROM fairlead._try_settle_all(%(ends)s::jsonb, %(actor)s);
+
+-- purge: the next messages that wait are deleted; how many, and after which group it goes on
+SELECT * FROM fairlead._purge(%(queue)s, %(group)s, %(tenant)s, %(until)s, %(after)s, %(most)s, %(reason)s,
+  %(actor)s);
+
+-- take_back: release groups whose readers are gone
+SELECT fairlead._take_back(%(ids)s::bigint[], %(tokens)s::bigint[], %(reason)s, %(failed)s,
+  %(blameless)s::bigint[], %(actor)s);
 
 -- switch: switch a queue on or off
 SELECT * FROM fairlead._run_switch(%(enabled)s, %(queue)s);
@@ -200,9 +168,6 @@ ORDER BY id LIMIT %(most)s;
 
 -- first_kept: the time of the first event that is kept
 SELECT time FROM fairlead.journal ORDER BY id LIMIT 1;
-
--- complete: messages that were published are about to be done
-SELECT fairlead._run_complete(%(ids)s::bigint[], %(now)s);
 
 -- unpublish: its cluster waits for a message no more: it goes to another destination, or to none
 SELECT fairlead._run_unpublish(%(queue)s, %(key)s);
@@ -225,3 +190,10 @@ ORDER BY tag, turn LIMIT 1;
 
 -- drop_tenants: nothing waits and nobody works, so nobody was charged anything
 SELECT fairlead._run_drop_tenants(%(queue)s);
+
+-- group_place: where a group stands
+SELECT id, state, head, arrived, tenant, k1, k2 FROM fairlead.groups
+WHERE queue = %(queue)s AND name = %(name)s;
+
+-- drop_dead: they are dead letters no more
+SELECT * FROM fairlead._run_drop_dead(%(queue)s, %(ids)s::bigint[]);

@@ -63,6 +63,23 @@ CREATE INDEX groups_held ON fairlead.groups (queue, deadline) WHERE state = 2;
 CREATE INDEX groups_token ON fairlead.groups (token) WHERE state = 2;
 CREATE INDEX groups_lane ON fairlead.groups (queue, lane, k1, k2) WHERE state = 1 AND lane IS NOT NULL;
 
+-- How the work on a group ended, as `settlement.py` says it.
+CREATE TYPE fairlead.settlement AS (
+  id BIGINT,
+  token BIGINT,
+  kind TEXT,                                 -- accepted, rejected, released
+  given BIGINT[],
+  dead JSONB,                                -- numbers of messages that are rejected -> why
+  reason TEXT,
+  delay BIGINT,                              -- microseconds; NULL: as its queue is set
+  failed TEXT,                               -- error, lease, process; empty or NULL: it is no failure
+  done BIGINT,                               -- so many of what was given are accepted in any case
+  partly BOOLEAN,
+  keep BOOLEAN,
+  moved BOOLEAN,
+  redelivers BOOLEAN
+);
+
 CREATE TABLE fairlead.messages (
   id BIGINT PRIMARY KEY,                     -- its number: the order inside a group
   queue BIGINT NOT NULL,

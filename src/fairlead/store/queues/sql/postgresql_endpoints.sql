@@ -18,9 +18,6 @@ SELECT id, handle, dialog, side, service, far_service, contract, queue, group_na
   lifetime, bound
 FROM fairlead.endpoints WHERE dialog = %(dialog)s AND side = %(side)s;
 
--- drop_ended: nothing is left of dialogs of which both ends have ended
-SELECT fairlead._run_drop_ended(%(dialogs)s::bigint[]);
-
 -- ends_of: both ends of a dialog, without their ids
 SELECT id, '', dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
   lifetime, bound

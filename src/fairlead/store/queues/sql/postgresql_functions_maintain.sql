@@ -32,8 +32,8 @@ BEGIN
   END IF;
   FOR g IN SELECT * FROM fairlead.groups WHERE queue = q.id AND state = 2 AND deadline <= now
       ORDER BY deadline LIMIT 300 FOR NO KEY UPDATE SKIP LOCKED LOOP
-    PERFORM fairlead._end(q, g, 'released', '{}', 'its lease was over', NULL,
-      fairlead._counts(q, 'lease') AND NOT fairlead._restarted_since(g.taken, now), p_actor, false);
+    PERFORM fairlead._end(q, g, fairlead._release('its lease was over',
+      CASE WHEN NOT fairlead._restarted_since(g.taken, now) THEN 'lease' END), p_actor);
   END LOOP;
   FOR d IN WITH due_now AS (DELETE FROM fairlead.delayed WHERE id = ANY (ARRAY (
         SELECT id FROM fairlead.delayed WHERE queue = q.id AND due <= now ORDER BY due, id
@@ -90,7 +90,7 @@ BEGIN
       FROM (SELECT 1) AS one LEFT JOIN LATERAL fairlead._head(raised) f ON true
       WHERE z.id = raised RETURNING z.* INTO g;
     IF g.head = 0 AND g.number = 0 AND q.fair = 0 THEN  -- an end of a dialog has ended
-      PERFORM fairlead._put_back(q, raised, false, 0, NULL, false);
+      PERFORM fairlead._put_back(q, raised, false, 0, 0, NULL, false);
     END IF;
   END LOOP;
   IF q.fair > 0 THEN

@@ -18,7 +18,7 @@ RETURNS TABLE (
   o_max_failures bigint, o_max_seconds bigint, o_completing bigint, o_enabled bigint, o_poison text, o_by_library bigint,
   o_retry text, o_count_as_failure text, o_keep_dead bigint, o_limits text, o_off_tenants text,
   o_remembered bigint,
-  o_time bigint, o_int8 bigint, o_exists boolean, o_current_setting text)
+  o_time bigint, o_int8 bigint, o_exists boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RETURN QUERY
@@ -28,28 +28,9 @@ BEGIN
            count_as_failure, keep_dead, limits, off_tenants, remembered,
            (SELECT time FROM fairlead.journal ORDER BY id DESC LIMIT 1),
            (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-           EXISTS (SELECT 1 FROM fairlead.listeners s WHERE s.queue = q.id),
-           current_setting('transaction_isolation')
+           EXISTS (SELECT 1 FROM fairlead.listeners s WHERE s.queue = q.id)
     FROM fairlead.queues q WHERE name = p_name
     FOR NO KEY UPDATE;
-END $$;
-
--- The raises of groups, by who has them locked.
-CREATE OR REPLACE FUNCTION fairlead._run_raises_of(p_ids bigint[])
-RETURNS TABLE (
-  o_id bigint, o_group_id bigint, o_number bigint, o_priority bigint, o_at bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  RETURN QUERY
-    SELECT id, group_id, number, priority, at FROM fairlead.pending_updates
-    WHERE group_id = ANY (p_ids) AND kind = 'raised' ORDER BY id FOR UPDATE;
-END $$;
-
--- Pending updates are done.
-CREATE OR REPLACE FUNCTION fairlead._run_drop_pending_updates(p_ids bigint[])
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  DELETE FROM fairlead.pending_updates WHERE id = ANY (p_ids);
 END $$;
 
 -- Whether the server was started anew after some time, and before now: nobody could extend a lease.

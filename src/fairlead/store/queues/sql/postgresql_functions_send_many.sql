@@ -169,7 +169,7 @@ CREATE OR REPLACE FUNCTION fairlead._send_many(
   p_queue text, p_group text[], p_priority bigint[], p_key text[], p_type text[], p_tenant text[],
   p_cost bigint[], p_due bigint[], p_expires bigint[], p_format bigint[], p_body bytea, p_begin integer[],
   p_length integer[], p_actor text) RETURNS text[]
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q fairlead.queues := fairlead._queue(p_queue, true);
   now bigint := fairlead._now();

@@ -14,10 +14,11 @@ BEGIN ATOMIC
 END;
 
 -- Put back or end a group that is held, or was picked; the caller has locked its row. `p_released`: with
--- what it was taken; `p_keep`: with that, too, if anything is left of it.
+-- what it was taken; `p_keep`: with that, too, if anything is left of it; `p_releases`: so often it was
+-- given back.
 CREATE OR REPLACE FUNCTION fairlead._put_back(
-  q fairlead.queues, p_id bigint, p_released boolean, p_failures bigint, p_not_before bigint,
-  p_keep boolean) RETURNS void
+  q fairlead.queues, p_id bigint, p_released boolean, p_releases bigint, p_failures bigint,
+  p_not_before bigint, p_keep boolean) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   g fairlead.groups;
@@ -62,7 +63,7 @@ BEGIN
       coalesce(first.id, 0), coalesce(first.arrived, 0)),
     k2 = fairlead._k2(q.discipline, q.step, raised, coalesce(first.id, 0)),
     head = coalesce(first.id, 0), arrived = coalesce(first.arrived, 0),
-    releases = CASE WHEN p_released THEN g.releases + 1 ELSE 0 END, failures = p_failures,
+    releases = p_releases, failures = p_failures,
     token = NULL, holder = NULL, deadline = NULL, client = NULL
     WHERE x.id = p_id;
 END $$;
@@ -162,83 +163,103 @@ BEGIN
       (SELECT count(*) FROM fairlead.groups x WHERE x.id = g.id AND x.state = 1));
 END $$;
 
--- Settle a group whose row the caller has locked. `p_partly`: only one conversation of it was read.
+-- Messages of a group that is held are done. `p_detail`: of their events; none where nothing was given.
+CREATE OR REPLACE FUNCTION fairlead._accept(
+  q fairlead.queues, g fairlead.groups, p_numbers bigint[], p_detail text, p_actor text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  now bigint := fairlead._now();
+BEGIN
+  INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, token, actor, detail)
+    SELECT fairlead._moment(now), 'accepted', q.name, coalesce(g.name, ''), m.key, g.tenant, m.cost,
+      g.token, p_actor, p_detail
+    FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id ORDER BY m.id;
+  IF q.completing > 0 THEN
+    PERFORM fairlead._complete(ARRAY (SELECT m.id FROM fairlead.messages m
+      WHERE m.id = ANY (p_numbers) AND m.group_id = g.id), now);
+  END IF;
+  DELETE FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id;
+END $$;
+
+-- Settle a group whose row the caller has locked, as `settlement.py` says what each column means.
 CREATE OR REPLACE FUNCTION fairlead._end(
-  q fairlead.queues, g fairlead.groups, p_outcome text, p_given bigint[], p_reason text,
-  p_delay bigint, p_failed boolean, p_actor text, p_partly boolean) RETURNS void
+  q fairlead.queues, g fairlead.groups, e fairlead.settlement, p_actor text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   moment bigint := fairlead._moment(fairlead._now());
-  done bigint[] := coalesce(p_given, '{}');
-  v_failures bigint := g.failures + p_failed::integer;
-  dies boolean := p_failed AND coalesce(v_failures >= q.max_failures, false);
+  fails boolean := coalesce(e.failed, '') <> '' AND fairlead._counts(q, e.failed);
+  v_failures bigint := CASE WHEN e.done > 0 OR e.moved THEN 0 ELSE g.failures END + fails::integer;
+  dies boolean := fails AND coalesce(v_failures >= q.max_failures, false);
+  released boolean;
+  given bigint[] := coalesce(e.given, '{}');
+  v_done bigint := coalesce(e.done, 0);
+  ended bigint[];
+  accepted bigint[];
   v_delay bigint;
+  n record;
 BEGIN
   IF dies AND q.poison = 'off' THEN  -- it gives nothing any more until somebody has looked
     UPDATE fairlead.queues SET enabled = 0 WHERE id = q.id AND enabled <> 0;
     IF FOUND THEN
       INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, actor, detail)
         VALUES (moment, 'switched-off', q.name, coalesce(g.name, ''), '', '', p_actor,
-          format('group %L failed %s times in a row: %s', coalesce(g.name, ''), q.max_failures, p_reason));
+          format('group %L failed %s times in a row: %s', coalesce(g.name, ''), q.max_failures, e.reason));
     END IF;
     dies := false;
     v_failures := 0;
   END IF;
-  IF p_outcome = 'released' AND NOT dies THEN
+  released := e.kind = 'released' AND NOT dies;
+  IF dies AND given = '{}' THEN  -- nobody knows which message it was: the first, then
+    given := ARRAY (SELECT m.id FROM fairlead.messages m WHERE m.group_id = g.id ORDER BY m.id LIMIT 1);
+  END IF;
+  ended := CASE WHEN released THEN given[:v_done] ELSE given END;
+  accepted := CASE WHEN e.kind = 'accepted' THEN ended ELSE ended[:v_done] END;
+  IF e.dead IS NOT NULL THEN
+    accepted := ARRAY (SELECT x FROM unnest(accepted) x WHERE NOT e.dead ? x::text);
+  END IF;
+  IF accepted <> '{}' THEN
+    PERFORM fairlead._accept(q, g, accepted,
+      CASE WHEN e.keep THEN 'its group stays with its reader' END, p_actor);
+  END IF;
+  FOR n IN SELECT coalesce(e.dead ->> x.id::text, e.reason) AS reason, array_agg(x.id) AS ids
+      FROM unnest(ended) WITH ORDINALITY AS x (id, place) WHERE x.id <> ALL (accepted)
+      GROUP BY 1 ORDER BY min(x.place) LOOP
+    PERFORM fairlead._bury(q, g, n.ids, n.reason, g.releases + 1, g.token, 'rejected', p_actor);
+  END LOOP;
+  IF given = '{}' AND NOT released THEN
+    INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, token, actor, detail)
+      VALUES (moment, e.kind, q.name, coalesce(g.name, ''), '', g.tenant, g.token, p_actor,
+        CASE WHEN e.kind = 'rejected' THEN nullif(e.reason, '') END);
+  END IF;
+  IF e.keep THEN
+    RETURN;
+  END IF;
+  IF released THEN
     INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, attempt, token,
         actor, detail)
       SELECT moment, 'released', q.name, coalesce(g.name, ''),
         CASE WHEN g.name IS NULL THEN coalesce(min(m.key), '') ELSE '' END, g.tenant,
-        coalesce(sum(m.cost), 0), g.releases + 1, g.token, p_actor, nullif(p_reason, '')
+        coalesce(sum(m.cost), 0), g.releases + 1, g.token, p_actor, nullif(e.reason, '')
       FROM fairlead.messages m WHERE m.group_id = g.id;
-    v_delay := p_delay;
-    IF p_failed AND p_delay IS NULL AND q.retry IS NOT NULL THEN
+    v_delay := e.delay;
+    IF fails AND e.delay IS NULL AND q.retry IS NOT NULL THEN
       v_delay := fairlead._backoff(q.retry::jsonb, v_failures,
         (SELECT m.key FROM fairlead.messages m WHERE m.group_id = g.id ORDER BY m.id LIMIT 1));
     END IF;
-    PERFORM fairlead._put_back(q, g.id, true, v_failures,
-      CASE WHEN v_delay > 0 THEN fairlead._now() + v_delay END, false);
-    IF q.fair > 0 THEN
-      PERFORM fairlead._leave_settled(q, g, 'released');
-    END IF;
-    RETURN;
-  END IF;
-  IF p_outcome = 'accepted' THEN
-    INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, token, actor)
-      SELECT moment, 'accepted', q.name, coalesce(g.name, ''), m.key, g.tenant, m.cost, g.token,
-        p_actor
-      FROM fairlead.messages m WHERE m.id = ANY (done) AND m.group_id = g.id ORDER BY m.id;
-    IF NOT FOUND THEN
-      INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, token, actor)
-        VALUES (moment, 'accepted', q.name, coalesce(g.name, ''), '', g.tenant, g.token, p_actor);
-    END IF;
-    IF q.completing > 0 THEN
-      PERFORM fairlead._complete(ARRAY (SELECT m.id FROM fairlead.messages m
-        WHERE m.id = ANY (done) AND m.group_id = g.id), fairlead._now());
-    END IF;
-    DELETE FROM fairlead.messages m WHERE m.id = ANY (done) AND m.group_id = g.id;
-  ELSE
-    IF p_failed AND done = '{}' THEN  -- nobody knows which message it was: the first, then
-      done := ARRAY (SELECT m.id FROM fairlead.messages m WHERE m.group_id = g.id
-        ORDER BY m.id LIMIT 1);
-    END IF;
-    PERFORM fairlead._bury(q, g, done, p_reason, g.releases + 1, g.token, 'rejected', p_actor);
-    IF done = '{}' THEN
-      INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, token, actor, detail)
-        VALUES (moment, 'rejected', q.name, coalesce(g.name, ''), '', g.tenant, g.token, p_actor,
-          nullif(p_reason, ''));
-    END IF;
-  END IF;
-  IF g.name IS NULL AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id) THEN
+    PERFORM fairlead._put_back(q, g.id, true, CASE WHEN v_done > 0 THEN 1 ELSE g.releases + 1 END,
+      v_failures, CASE WHEN v_delay > 0 THEN fairlead._now() + v_delay END, false);
+  ELSIF g.name IS NULL AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id) THEN
     DELETE FROM fairlead.groups WHERE id = g.id;  -- nobody can send to it, or raise it
   ELSE
     IF q.by_library > 0 THEN  -- plain SQL may have ended a conversation of which more was there
       PERFORM fairlead._drop_over(q, g, NULL, 1000, p_actor);
     END IF;
-    PERFORM fairlead._put_back(q, g.id, false, 0, NULL, p_partly);
+    PERFORM fairlead._put_back(q, g.id, false, CASE WHEN e.redelivers THEN g.releases ELSE 0 END, 0,
+      NULL, e.partly);
   END IF;
   IF q.fair > 0 THEN
-    PERFORM fairlead._leave_settled(q, g, 'settled');
+    PERFORM fairlead._leave_settled(
+      q, g, CASE WHEN released AND v_done = 0 THEN 'released' ELSE 'settled' END);
   END IF;
 END $$;
 
@@ -272,13 +293,116 @@ BEGIN
   END IF;
 END $$;
 
-CREATE OR REPLACE FUNCTION fairlead._settle(
-  p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
-  p_failed boolean, p_actor text, p_id bigint, p_partly boolean) RETURNS void
+-- Wake who waits for a queue, where something is left of groups that were held, or a limit lets
+-- something else through now.
+CREATE OR REPLACE FUNCTION fairlead._wake_after(q fairlead.queues, p_ids bigint[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF q.limits IS NOT NULL OR EXISTS (SELECT 1 FROM fairlead.groups WHERE id = ANY (p_ids) AND state <> 2)
+  THEN
+    PERFORM fairlead._wake(q.id);
+  END IF;
+END $$;
+
+-- Messages without a group are accepted, all at once: nothing can be left of their groups.
+CREATE OR REPLACE FUNCTION fairlead._accept_lone(q fairlead.queues, p_ids bigint[], p_actor text)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, token, actor)
+    SELECT fairlead._moment(fairlead._now()), 'accepted', q.name, '', m.key, g.tenant, m.cost, g.token,
+      p_actor
+    FROM unnest(p_ids) WITH ORDINALITY AS i (id, place)
+      JOIN fairlead.groups g ON g.id = i.id JOIN fairlead.messages m ON m.group_id = g.id
+    ORDER BY i.place;
+  DELETE FROM fairlead.messages m WHERE m.group_id = ANY (p_ids);
+  DELETE FROM fairlead.groups g WHERE g.id = ANY (p_ids);
+END $$;
+
+-- Settle groups of one queue: all of them, or none. `p_ends`: an object for each, with the columns of
+-- fairlead.settlement.
+CREATE OR REPLACE FUNCTION fairlead._settle_all(p_ends jsonb, p_actor text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  ends fairlead.settlement[] := ARRAY (
+    SELECT x FROM jsonb_populate_recordset(NULL::fairlead.settlement, p_ends) x);
+  ids bigint[] := ARRAY (SELECT x.id FROM unnest(ends) x);
+  lone bigint[] := '{}';
+  e fairlead.settlement;
+  g fairlead.groups;
+  q fairlead.queues;
+BEGIN
+  PERFORM fairlead._check_isolation();
+  PERFORM 1 FROM fairlead.groups x WHERE x.id = ANY (ids) ORDER BY x.id FOR NO KEY UPDATE;
+  SELECT * INTO q FROM fairlead.queues x
+    WHERE x.id = (SELECT y.queue FROM fairlead.groups y WHERE y.id = ids[1]);
+  IF q.fair = 0 AND q.completing = 0 THEN
+    lone := ARRAY (
+      SELECT x.id FROM unnest(ends) x JOIN fairlead.groups y ON y.id = x.id
+      WHERE y.name IS NULL AND y.token = x.token AND y.state = 2 AND x.kind = 'accepted'
+        AND NOT x.keep AND cardinality(x.given) = 1 AND x.dead IS NULL);
+    IF lone <> '{}' THEN
+      PERFORM fairlead._accept_lone(q, lone, p_actor);
+    END IF;
+  END IF;
+  FOREACH e IN ARRAY ends LOOP
+    CONTINUE WHEN e.id = ANY (lone);
+    SELECT * INTO g FROM fairlead.groups x WHERE x.id = e.id AND x.token = e.token AND x.state = 2;
+    IF NOT FOUND THEN
+      PERFORM fairlead._refuse_token(e.token);
+    END IF;
+    PERFORM fairlead._end(q, g, e, p_actor);
+  END LOOP;
+  PERFORM fairlead._wake_after(q, ids);
+END $$;
+
+-- The same in a transaction that goes on after a refusal: what was refused, and why.
+CREATE OR REPLACE FUNCTION fairlead._try_settle_all(
+  p_ends jsonb, p_actor text, OUT o_state text, OUT o_line text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM fairlead._settle_all(p_ends, p_actor);
+EXCEPTION WHEN SQLSTATE 'FL001' OR SQLSTATE 'FL003' OR SQLSTATE 'FL007' THEN
+  o_state := SQLSTATE;
+  o_line := SQLERRM;
+END $$;
+
+-- Release groups of one queue whose readers are gone, those that still have these tokens. `p_failed`:
+-- why it is a failure (error, lease, process), but of those that are blameless.
+CREATE OR REPLACE FUNCTION fairlead._take_back(
+  p_ids bigint[], p_tokens bigint[], p_reason text, p_failed text, p_blameless bigint[], p_actor text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  held record;
+  g fairlead.groups;
+  q fairlead.queues;
+BEGIN
+  PERFORM fairlead._check_isolation();
+  FOR held IN SELECT * FROM unnest(p_ids, p_tokens) AS x (id, token) LOOP
+    SELECT * INTO g FROM fairlead.groups x WHERE x.id = held.id AND x.token = held.token AND x.state = 2
+      FOR NO KEY UPDATE;
+    CONTINUE WHEN NOT FOUND;
+    SELECT * INTO q FROM fairlead.queues x WHERE x.id = g.queue;
+    PERFORM fairlead._end(q, g, fairlead._release(p_reason,
+      CASE WHEN held.id = ANY (p_blameless) THEN '' ELSE p_failed END), p_actor);
+  END LOOP;
+  PERFORM fairlead._wake_after(q, p_ids);
+END $$;
+
+-- A release of all of a group. `p_failed`: why it is a failure: error, lease, process; empty: it is none.
+CREATE OR REPLACE FUNCTION fairlead._release(p_reason text, p_failed text)
+RETURNS fairlead.settlement LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT jsonb_populate_record(NULL::fairlead.settlement, jsonb_build_object(
+    'kind', 'released', 'reason', p_reason, 'failed', p_failed))
+$$;
+
+-- What plain SQL settles, where nobody else has looked at what it says.
+CREATE OR REPLACE FUNCTION fairlead._settle(
+  p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint, p_actor text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q fairlead.queues;
   g fairlead.groups;
+  e fairlead.settlement;
 BEGIN
   PERFORM fairlead._check_isolation();
   IF p_token IS NULL THEN
@@ -290,38 +414,19 @@ BEGIN
     PERFORM fairlead._refuse(format(
       'outcome: found %L, allowed: accepted, rejected or released', p_outcome));
   END IF;
-  IF p_id IS NOT NULL THEN
-    SELECT * INTO g FROM fairlead.groups WHERE id = p_id AND token = p_token AND state = 2
-      FOR NO KEY UPDATE;
-  ELSE
-    SELECT * INTO g FROM fairlead.groups WHERE token = p_token AND state = 2 FOR NO KEY UPDATE;
-  END IF;
+  SELECT * INTO g FROM fairlead.groups WHERE token = p_token AND state = 2 FOR NO KEY UPDATE;
   IF NOT FOUND THEN
     PERFORM fairlead._refuse_token(p_token);
   END IF;
-  IF p_id IS NULL THEN  -- plain SQL, where nobody else has looked
-    PERFORM fairlead._check_given(g, p_outcome, p_given);
-  END IF;
+  PERFORM fairlead._check_given(g, p_outcome, p_given);
   SELECT * INTO q FROM fairlead.queues WHERE id = g.queue;
-  PERFORM fairlead._end(q, g, p_outcome, p_given, p_reason, p_delay,
-    p_failed AND fairlead._counts(q, 'error'), p_actor, p_partly);
-  IF q.limits IS NOT NULL OR EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.id = g.id) THEN
-    -- something is left of it, or a limit lets something else through now
-    PERFORM fairlead._wake(q.id);
-  END IF;
-END $$;
-
--- The same in a transaction that goes on after a refusal: what was refused, and why.
-CREATE OR REPLACE FUNCTION fairlead._try_settle(
-  p_token bigint, p_outcome text, p_given bigint[], p_reason text, p_delay bigint,
-  p_failed boolean, p_actor text, p_id bigint, p_partly boolean, OUT o_state text, OUT o_line text)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  PERFORM fairlead._settle(p_token, p_outcome, p_given, p_reason, p_delay, p_failed, p_actor, p_id,
-    p_partly);
-EXCEPTION WHEN SQLSTATE 'FL001' OR SQLSTATE 'FL003' OR SQLSTATE 'FL007' THEN
-  o_state := SQLSTATE;
-  o_line := SQLERRM;
+  e.kind := p_outcome;
+  e.given := p_given;
+  e.reason := p_reason;
+  e.delay := p_delay;
+  e.failed := CASE WHEN p_outcome = 'released' AND p_reason <> '' THEN 'error' END;
+  PERFORM fairlead._end(q, g, e, p_actor);
+  PERFORM fairlead._wake_after(q, ARRAY[g.id]);
 END $$;
 
 -- Settle work in the transaction that runs. `given`: the numbers of the messages that are done
@@ -331,6 +436,5 @@ CREATE OR REPLACE FUNCTION fairlead.settle(
   reason text DEFAULT '', delay interval DEFAULT NULL) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT fairlead._settle(token, outcome, given, reason,
-    fairlead._micros('delay', delay), outcome = 'released' AND coalesce(reason, '') <> '',
-    fairlead._actor(), NULL, false)
+    fairlead._micros('delay', delay), fairlead._actor())
 $$;

@@ -155,7 +155,7 @@ BEGIN
       WHERE EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = p.id AND coalesce(m.expires > now, true));
     IF coalesce(cardinality(full_ids), 0) < cardinality(picked) THEN
       FOR g IN SELECT * FROM unnest(picked) p WHERE p.id <> ALL (coalesce(full_ids, '{}')) LOOP
-        PERFORM fairlead._put_back(q, g.id, false, 0, NULL, false);
+        PERFORM fairlead._put_back(q, g.id, false, 0, 0, NULL, false);
         put_away := put_away + 1;
       END LOOP;
     END IF;
@@ -284,7 +284,7 @@ BEGIN
         ORDER BY x.id LIMIT p_most) m;
     END IF;
     IF total IS NULL THEN
-      PERFORM fairlead._put_back(q, g.id, false, 0, NULL, p_conversation IS NOT NULL);
+      PERFORM fairlead._put_back(q, g.id, false, 0, 0, NULL, p_conversation IS NOT NULL);
       put_away := put_away + 1;
     ELSIF q.fair > 0 THEN  -- its tenant is charged for all of it
       SELECT sum(m.cost) INTO total FROM fairlead.messages m WHERE m.group_id = g.id;

@@ -6,7 +6,7 @@ SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time
        max_waiting, max_failures, max_seconds, completing, enabled, poison, by_library, retry,
        count_as_failure, keep_dead, limits, off_tenants, remembered,
        (SELECT time FROM fairlead_journal
-        WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
+        WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0
 FROM fairlead_queues WHERE name = :name;
 
 -- queue_locked: the same, by a reader that charges tenants: one at a time
@@ -14,7 +14,7 @@ SELECT id, name, discipline, default_priority, step, weights, fair, virtual_time
        max_waiting, max_failures, max_seconds, completing, enabled, poison, by_library, retry,
        count_as_failure, keep_dead, limits, off_tenants, remembered,
        (SELECT time FROM fairlead_journal
-        WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0, ''
+        WHERE id = (SELECT max(id) FROM fairlead_journal)), 0, 0
 FROM fairlead_queues WHERE name = :name;
 
 -- queue_names: all queues
@@ -207,9 +207,6 @@ UPDATE fairlead_groups SET state = :state, not_before = :not_before, priority = 
   client = NULL
 WHERE id = :id;
 
--- lock_ended: those of some groups to which nobody is sending
-SELECT id FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids));
-
 -- end_groups: groups of which nothing is left
 DELETE FROM fairlead_groups WHERE id IN (SELECT value FROM json_each(:ids));
 
@@ -333,3 +330,31 @@ SELECT actor FROM fairlead_journal WHERE id = :id AND kind = 'sent';
 -- as_sent: messages as they were sent
 SELECT id, expires, cost, type, format, body FROM fairlead_messages
 WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- group_place: where a group stands
+SELECT id, state, head, arrived, tenant, k1, k2 FROM fairlead_groups
+WHERE queue = :queue AND name = :name;
+
+-- drop_dead: they are dead letters no more
+DELETE FROM fairlead_dead WHERE queue = :queue AND id IN (SELECT value FROM json_each(:ids))
+RETURNING id;
+
+-- purge_delayed: the next messages that were to arrive later are gone, but for those of conversations
+DELETE FROM fairlead_delayed WHERE id IN (
+  SELECT id FROM fairlead_delayed WHERE queue = :queue AND conversation IS NULL AND id < :until
+    AND (:name IS NULL OR group_name = :name) AND (:tenant IS NULL OR tenant = :tenant) LIMIT :most)
+RETURNING key, group_name, tenant, cost, type;
+
+-- hold_unheld: the next groups that nobody holds are held, in this transaction only
+UPDATE fairlead_groups SET state = 2, was_priority = priority, was_entered = entered,
+  was_number = number, priority = -1, entered = 0, number = 0, token = 0, taken = :now, deadline = :now
+WHERE id IN (
+  SELECT id FROM fairlead_groups WHERE queue = :queue AND id > :after AND id <= :last AND state <> 2
+    AND (:tenant IS NULL OR tenant = :tenant)
+  ORDER BY id LIMIT :most)
+RETURNING id, name, tenant, was_priority, was_entered, was_number, releases, failures, not_before;
+
+-- unsaid_of: the first messages of groups, but for those of conversations
+SELECT group_id, id, key, cost, type FROM fairlead_messages
+WHERE group_id IN (SELECT value FROM json_each(:ids)) AND conversation IS NULL AND id < :until
+ORDER BY group_id, id LIMIT :most;
