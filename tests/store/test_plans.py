@@ -307,8 +307,8 @@ CALLS: Final = {
     "WHERE m.group_id = (SELECT g.id FROM fairlead.groups g WHERE g.queue = 1 AND g.name = 'h7')))",
     "settle several": "SELECT fairlead._settle_all((SELECT jsonb_agg(jsonb_build_object("
     "'id', g.id, 'token', g.token, 'kind', 'accepted', 'keep', false, 'given', ARRAY ("
-    "SELECT m.id FROM fairlead.messages m WHERE m.group_id = g.id))) FROM fairlead.groups g WHERE g.queue = 1 "
-    "AND g.name IN ('h7', 'h8')), 'a')",
+    "SELECT m.id FROM fairlead.messages m WHERE m.group_id = g.id))) "
+    "FROM fairlead.groups g WHERE g.queue = 1 AND g.name IN ('h7', 'h8')), 'a')",
     "take back": "SELECT fairlead._take_back(array_agg(g.id), array_agg(g.token), 'why', 'error', "
     "'{}', 'a') FROM fairlead.groups g WHERE g.queue = 1 AND g.name IN ('h7', 'h8')",
     "next_destination": "SELECT fairlead.next_destination('pool')",
