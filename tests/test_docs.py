@@ -51,7 +51,7 @@ PROGRAMS_ON_SPARK = ["spark.py"]
 DEMO = ["demo.sh", "flights.sh"]
 TRACES = ["azure.sh", "apache.sh"]
 REPLAYS = ["replay.sh", "scenarios.sh"]
-SCENARIOS = ["what-if.toml", "queues.toml", "talk.toml", "dialogs.toml", "prints.toml"]
+SCENARIOS = ["what-if.toml", "queues.toml", "dialogs.toml", "prints.toml"]
 SCENARIOS += ["serve.toml"]
 SCENARIOS += ["schedules.toml", "failures.toml", "limits.toml", "priority.toml"]
 """Files that are no cluster files; programs on their pages read them."""
