@@ -33,7 +33,7 @@ VIEWS: Final = (
     "conversations",
     "events",
 )
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "store-sql.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "store-views.md"
 JSON: Final = ("weights", "contracts", "said", "retry", "count_as_failure", "off_tenants")
 
 
@@ -370,7 +370,7 @@ def test_services_and_conversations_are_what_the_verbs_say(url: str, opened: Ope
 def listed(view: str) -> list[str]:
     """The columns of a view that the page lists."""
     text = PAGE.read_text("utf-8")
-    text = text[text.index(f"### `{view}`") :].split("\n#", 1)[0]
+    text = text[text.index(f"## `{view}`") :].split("\n#", 1)[0]
     cells = re.findall(r"^\| (`[^|]+) \|", text, re.MULTILINE)
     return [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
 
