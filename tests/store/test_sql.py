@@ -19,6 +19,8 @@ from fairlead import Store
 from tests.stores import made_url
 
 SNIPPETS = Path(__file__).parents[2] / "docs" / "snippets"
+PROCEDURE = Path(__file__).parent / "msmq_procedure.sql"
+"""The document's table and procedure, as others would write them in PL/pgSQL."""
 UrlOf = Callable[[str], str]
 Run = Callable[..., None]
 
@@ -71,7 +73,6 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
         "transaction",
         "poison",
         "trigger",
-        "procedure",
         "machines",
         "views",
         "dialogs",
@@ -175,6 +176,11 @@ def test_eight_sessions_at_one_time_answer_each_request_once() -> None:
         assert store.check() == []
 
 
+def test_the_procedure_of_the_document_gives_one_caller_what_the_weights_say() -> None:
+    got = printed(PROCEDURE.read_text(encoding="utf-8"), made_url("postgresql"))
+    assert got == "100\nDEV1|29\nDEV2|57\nDEV3|14\n"
+
+
 @pytest.mark.parametrize(
     ("choose", "second"),
     [
@@ -189,7 +195,7 @@ def test_two_sessions_at_one_time_choose_one_after_the_other_with_ours_alone(
     url = made_url("postgresql")
     with Store.open(url) as store:
         store.load_clusters(SNIPPETS / "bangkok.toml")
-    script = (SNIPPETS / "procedure.sql").read_text(encoding="utf-8")
+    script = PROCEDURE.read_text(encoding="utf-8")
     with psycopg.connect(url, autocommit=True) as one, psycopg.connect(url) as two:
         for statement in list(statements(script))[:-2]:
             one.execute(statement.encode())
