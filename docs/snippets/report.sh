@@ -1,1 +1,0 @@
-fairlead dispatch calls.csv --cluster pool.toml --changes outage.csv --out reported
