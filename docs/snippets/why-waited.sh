@@ -1,3 +1,1 @@
-fairlead replay calls.csv -c desks.toml --column "service_time=tokens / 100" \
-  --column "group=id" --engine memory --no-report --out waited | tail --lines 1
 fairlead explain waited/desks --id c12
