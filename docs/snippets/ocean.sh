@@ -1,1 +1,0 @@
-fairlead explain --cluster ocean.toml --count 10 | tail -n 5

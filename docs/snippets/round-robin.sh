@@ -1,1 +1,0 @@
-fairlead explain --cluster round-robin.toml --count 4
