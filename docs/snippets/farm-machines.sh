@@ -3,4 +3,3 @@ fairlead machines add farm DEV4 weight=50 address=10.0.0.4 --store sqlite:///far
 fairlead machines weight farm DEV1 300 --store sqlite:///farm.db
 fairlead machines next farm --store sqlite:///farm.db
 fairlead machines reset farm --store sqlite:///farm.db
-fairlead machines weight farm DEV1 -1 --store sqlite:///farm.db

@@ -1,1 +1,0 @@
-fairlead explain gpu-journal.jsonl --id r04 --cluster gpus.toml

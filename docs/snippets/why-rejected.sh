@@ -1,1 +1,0 @@
-fairlead explain outage --id c10
