@@ -1,8 +1,7 @@
 from fairlead import Store
 
 with Store.open("sqlite:///failures.db") as store:
-    cursor = None
-    for event in store.journal(since=cursor):
+    events = list(store.journal())
+    for event in events[:6]:
         print(event.position, event.kind, event.group, event.id, event.detail or "")
-        cursor = event.cursor
-    print(list(store.journal(since=cursor)))
+    print(list(store.journal(since=events[-1].cursor)))
