@@ -1,1 +1,1 @@
-fairlead check no-flood.toml
+fairlead check no-flood.toml | grep slow

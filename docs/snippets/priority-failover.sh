@@ -1,1 +1,1 @@
-fairlead check priority-failover.toml
+fairlead check priority-failover.toml | tail -n 7

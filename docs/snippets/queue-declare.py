@@ -1,4 +1,0 @@
-from fairlead import Store
-
-with Store.open("sqlite:///tour.db") as store:
-    print(store.declare("queues.toml"))
