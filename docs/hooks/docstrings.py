@@ -4,8 +4,9 @@ import re
 
 import griffe
 
-AWAITED = re.compile(r"(?:reads|writes|awaited)\((\w+)\.(\w+)\)")
-"""A verb of another class, as a coroutine."""
+VERB = re.compile(r"(reads|writes|awaited|alone|called)\((\w+)\.(\w+)\)")
+"""A verb of another class: as a coroutine, or in a transaction of its own."""
+AWAITED = {"reads", "writes", "awaited"}
 EXAMPLE = re.compile(r"^>>> .*?(?=\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -25,9 +26,9 @@ class Docstrings(griffe.Extension):
             for name, each in [*parent.members.items()]:
                 if each.is_alias:
                     continue
-                verb = isinstance(each, griffe.Attribute) and AWAITED.fullmatch(str(each.value))
+                verb = isinstance(each, griffe.Attribute) and VERB.fullmatch(str(each.value))
                 if verb and isinstance(parent, griffe.Class):
-                    parent.set_member(name, _awaited(pkg, parent, each, *verb.groups()))
+                    parent.set_member(name, _verb(pkg, parent, each, *verb.groups()))
                     continue
                 if isinstance(each, griffe.Module | griffe.Class):
                     todo.append(each)
@@ -35,13 +36,16 @@ class Docstrings(griffe.Extension):
                     each.docstring = _inherited(parent, name)
 
 
-def _awaited(
-    pkg: griffe.Module, parent: griffe.Class, each: griffe.Attribute, kind: str, verb: str
+def _verb(
+    pkg: griffe.Module, parent: griffe.Class, each: griffe.Attribute, how: str, kind: str, verb: str
 ) -> griffe.Function:
-    """The verb of another class, as the coroutine that it is here."""
+    """The verb of another class, as it is here."""
     plain = pkg[parent.resolve(kind).partition(".")[2]]
-    (found, *_) = (each.members[verb] for each in [plain, *plain.mro()] if verb in each.members)
-    coroutine = griffe.Function(
+    owner = next(each for each in [plain, *plain.mro()] if verb in each.members)
+    found = owner.members[verb]
+    if isinstance(found, griffe.Attribute) and (original := VERB.fullmatch(str(found.value))):
+        found = _verb(pkg, pkg[owner.canonical_path.partition(".")[2]], found, *original.groups())
+    function = griffe.Function(
         each.name,
         lineno=each.lineno,
         endlineno=each.endlineno,
@@ -50,8 +54,9 @@ def _awaited(
         docstring=found.docstring,
         parent=parent,
     )
-    coroutine.labels.add("async")
-    return coroutine
+    if how in AWAITED:
+        function.labels.add("async")
+    return function
 
 
 def _inherited(kind: griffe.Class, name: str) -> griffe.Docstring | None:

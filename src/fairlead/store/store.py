@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, Unpack
+from typing import Any, Final, Self
 
 from fairlead.balance.objects import shown
 from fairlead.balance.times import Time, moment
@@ -18,7 +18,6 @@ from fairlead.store.database.connections import Connections
 from fairlead.store.database.joining import Joining
 from fairlead.store.database.port import Database
 from fairlead.store.database.postgresql import open_postgresql, without_password
-from fairlead.store.database.retrying import again
 from fairlead.store.database.same_file import SameFile
 from fairlead.store.database.sqlite import open_sqlite
 from fairlead.store.dialogs.declared import Cache
@@ -28,9 +27,9 @@ from fairlead.store.queues.lease_holders import Liveness, describe_self
 from fairlead.store.queues.lease_holders_postgresql import SessionLocks
 from fairlead.store.queues.lease_holders_sqlite import LockFiles
 from fairlead.store.queues.leases import Leases
-from fairlead.store.queues.outgoing import Sending
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
+from fairlead.store.verbs.alone import called
 from fairlead.store.verbs.clusters import StoreClusters
 from fairlead.store.verbs.conversations import StoreConversations
 from fairlead.store.verbs.dialogs import StoreDialogs
@@ -187,30 +186,14 @@ class Store(
 
     # -------- messages
 
-    @again
-    def send(self, queue: str, body: object, **more: Unpack[Sending]) -> str:
-        """Send a message, durably; its id.
-
-        `body`: bytes, a text, or data that JSON has. `group`: messages of one group go in order, to
-        one reader at a time; without one, it is a group of its own. `priority`: 0 to 255, raises
-        the group. `id`: of the user's own; a message with an id that is known is not sent again.
-        `type`: what it is, for handlers. `tenant`, `cost`: whose it is, and what it is charged.
-        `delay`: seconds until it arrives, or a timestamp. `expires`: the same, for when it is not
-        wanted any more.
-
-        A queue that is not there is created with the defaults. Raises MessageError, QueueFullError.
-        """
-        with self._calling() as database:
-            return self._verbs(database).send(queue, body, **more)
+    send = called(Transaction.send)
+    prioritise = called(Transaction.prioritise)
 
     def send_many(self, queue: str, messages: Iterable[Mapping[str, Any]]) -> list[str]:
         """Send messages in one transaction; their ids. Each has `body` and what `send` takes."""
         return self._send_many(queue, list(messages))
 
-    @again
-    def _send_many(self, queue: str, messages: list[Mapping[str, Any]]) -> list[str]:
-        with self._calling() as database:
-            return self._verbs(database).send_many(queue, messages)
+    _send_many = called(Transaction.send_many)
 
     def accept(self, works: Iterable[HeldWork]) -> None:
         """Accept several works in one transaction."""

@@ -63,7 +63,17 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         self._open = True
 
     def send(self, queue: str, body: object, **more: Unpack[Sending]) -> str:
-        """Send a message, as `Store.send` does."""
+        """Send a message, durably; its id.
+
+        `body`: bytes, a text, or data that JSON has. `group`: messages of one group go in order, to
+        one reader at a time; without one, it is a group of its own. `priority`: 0 to 255, raises
+        the group. `id`: of the user's own; a message with an id that is known is not sent again.
+        `type`: what it is, for handlers. `tenant`, `cost`: whose it is, and what it is charged.
+        `delay`: seconds until it arrives, or a timestamp. `expires`: the same, for when it is not
+        wanted any more.
+
+        A queue that is not there is created with the defaults. Raises MessageError, QueueFullError.
+        """
         self._check()
         self._context.check_disk()
         (key,) = self._engine.send(
@@ -85,7 +95,11 @@ class Transaction(ClusterVerbs, ConversationVerbs):
         )
 
     def prioritise(self, queue: str, group: str, priority: int | None = None) -> bool:
-        """Raise a group, as `Store.prioritise` does."""
+        """Raise a group to a priority (0 to 255; None: the queue's default), behind its equals.
+
+        It waits for no reader. Returns whether it was raised: not a group that does not live, nor
+        where the order is first come, first served. Raises MessageError.
+        """
         self._check()
         check_priority(priority)
         return self._engine.raise_group(queue_name(queue), name("group", group) or "", priority)

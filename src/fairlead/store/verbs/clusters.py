@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError
@@ -21,6 +21,7 @@ from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.journal.retention import Retention
 from fairlead.store.queues.outgoing import OutgoingMessage, Sending, outgoing
+from fairlead.store.verbs.alone import alone
 from fairlead.store.verbs.subscriptions import StoreSubscriptions, SubscriptionVerbs, author_of
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from fairlead.store.clusters.shares import PoolShares
 
 NOTHING: Final[Mapping[str, object]] = {}
-
-_Found = TypeVar("_Found")
 
 
 class ClusterVerbs(SubscriptionVerbs):
@@ -85,7 +84,11 @@ class ClusterVerbs(SubscriptionVerbs):
             return publish(self._database, choices, request, new_message)
 
     def completed(self, decision: StoreDecision, by: str | None = None) -> None:
-        """A message is done, as `Store.completed` says."""
+        """A message that was chosen for, and not published here, is done.
+
+        `by`: the destination, where the message went to several and one of them is done. Raises
+        MessageError.
+        """
         from fairlead.balance.decision import who_completes
         from fairlead.store.clusters.completing import completed
         from fairlead.store.clusters.state import read_row
@@ -101,7 +104,11 @@ class ClusterVerbs(SubscriptionVerbs):
             completed(self._database, row.id, decision, by)
 
     def change(self, cluster: str, target: str, attribute: str, value: object = None) -> None:
-        """Change an attribute of a cluster's destination, as `Store.change` does."""
+        """Change an attribute of a destination, from the next choice on, for everybody.
+
+        As a row of a file of changes: `change("pool", "DEV3", "enabled", False)`. Raises
+        ChangeError, MessageError.
+        """
         from fairlead.balance.change import Change
 
         self.apply(cluster, Change(target, attribute, value))
@@ -117,7 +124,10 @@ class ClusterVerbs(SubscriptionVerbs):
             changing.change(self._database, cluster_name(cluster), every, self._author())
 
     def add_destination(self, cluster: str, destination: Mapping[str, Any]) -> None:
-        """Add a destination that no file listed, as `Store.add_destination` does."""
+        """Add a destination that the cluster's file does not list: a `[[destination]]` as a table.
+
+        Raises ChangeError, ConfigError, MessageError.
+        """
         from fairlead.store.clusters import changing
 
         self._check()
@@ -125,7 +135,10 @@ class ClusterVerbs(SubscriptionVerbs):
             changing.add(self._database, cluster_name(cluster), destination, self._author())
 
     def remove_destination(self, cluster: str, destination: str) -> None:
-        """Remove a destination for good, as `Store.remove_destination` does."""
+        """Remove a destination for good; what was sent to it stays in its queue.
+
+        Raises ChangeError, ConfigError, MessageError.
+        """
         from fairlead.store.clusters import changing
 
         self._check()
@@ -133,7 +146,7 @@ class ClusterVerbs(SubscriptionVerbs):
             changing.remove(self._database, cluster_name(cluster), destination, self._author())
 
     def reset(self, cluster: str) -> None:
-        """Count everybody as not served, as `Store.reset` does."""
+        """Count everybody as not served. Raises ChangeError, MessageError."""
         from fairlead.balance.change import RESET
 
         self.change(cluster, cluster, RESET)
@@ -165,11 +178,6 @@ class StoreClusters(StoreSubscriptions):
     _calling: Callable[[], AbstractContextManager[Database]]
     _one_call: bool
     """Whether the database has functions for the policies that plain SQL knows."""
-
-    @again
-    def _alone_in(self, verb: Callable[[ClusterVerbs], _Found]) -> _Found:
-        with self._writing() as database:
-            return verb(self._verbs(database))
 
     def load_clusters(self, path: str | Path, *, replace: bool = False) -> list[str]:
         """Begin with the clusters of a file, all of them or none; their names.
@@ -282,46 +290,19 @@ class StoreClusters(StoreSubscriptions):
         with self._connection() as database:
             return deliveries(database, wanted, self._context.clock())
 
-    def completed(self, decision: StoreDecision, by: str | None = None) -> None:
-        """A message that was chosen for, and not published here, is done.
-
-        `by`: the destination, where the message went to several and one of them is done. Raises
-        MessageError.
-        """
-        self._alone_in(lambda tx: tx.completed(decision, by))
-
-    def change(self, cluster: str, target: str, attribute: str, value: object = None) -> None:
-        """Change an attribute of a destination, from the next choice on, for everybody.
-
-        As a row of a file of changes: `change("pool", "DEV3", "enabled", False)`. Raises
-        ChangeError, MessageError.
-        """
-        self._alone_in(lambda tx: tx.change(cluster, target, attribute, value))
+    completed = alone(ClusterVerbs.completed)
+    change = alone(ClusterVerbs.change)
 
     def apply(self, cluster: str, changes: Change | Iterable[Change]) -> None:
         """Make several changes as one step; their time is now. Raises ChangeError, MessageError."""
         from fairlead.balance.changes import changes_in
 
-        every = changes_in(changes)
-        self._alone_in(lambda tx: tx.apply(cluster, every))
+        self._apply(cluster, changes_in(changes))
 
-    def add_destination(self, cluster: str, destination: Mapping[str, Any]) -> None:
-        """Add a destination that the cluster's file does not list: a `[[destination]]` as a table.
-
-        Raises ChangeError, ConfigError, MessageError.
-        """
-        self._alone_in(lambda tx: tx.add_destination(cluster, destination))
-
-    def remove_destination(self, cluster: str, destination: str) -> None:
-        """Remove a destination for good; what was sent to it stays in its queue.
-
-        Raises ChangeError, ConfigError, MessageError.
-        """
-        self._alone_in(lambda tx: tx.remove_destination(cluster, destination))
-
-    def reset(self, cluster: str) -> None:
-        """Count everybody as not served. Raises ChangeError, MessageError."""
-        self._alone_in(lambda tx: tx.reset(cluster))
+    _apply = alone(ClusterVerbs.apply)
+    add_destination = alone(ClusterVerbs.add_destination)
+    remove_destination = alone(ClusterVerbs.remove_destination)
+    reset = alone(ClusterVerbs.reset)
 
     def decision(self, number: int) -> Decision:
         """A decision of the past, which can `explain()` itself; `number`: of its event.

@@ -57,16 +57,6 @@ class StoreOperations(StorePurging):
     def _verbs(self, database: Database) -> ConversationVerbs:
         """The verbs, for one of them: where it is refused, the whole transaction is undone."""
 
-    @again
-    def prioritise(self, queue: str, group: str, priority: int | None = None) -> bool:
-        """Raise a group to a priority (0 to 255; None: the queue's default), behind its equals.
-
-        It waits for no reader. Returns whether it was raised: not a group that does not live, nor
-        where the order is first come, first served. Raises MessageError.
-        """
-        with self._writing() as database:
-            return self._verbs(database).prioritise(queue, group, priority)
-
     def waiting(self, queue: str, most: int = 5) -> Outlook:
         """The groups in the order in which they would be taken, at most so many, and why."""
         whole("most", most, 0)

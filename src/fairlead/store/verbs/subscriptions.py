@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.balance.objects import MAX_NAME, listed, repr_of
 from fairlead.errors import MessageError
@@ -14,6 +14,7 @@ from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.queues.settlement import Given
+from fairlead.store.verbs.alone import alone
 
 if TYPE_CHECKING:
     from fairlead.order.outlook import Outlook
@@ -27,8 +28,6 @@ FAILURE: Final = "failure"
 AT_ONCE: Final = 100
 """Groups of a queue that are rerouted at once."""
 WAYS: Final = (FAILURE, "success", "warm")
-
-_Found = TypeVar("_Found")
 
 
 class SubscriptionVerbs(ABC):
@@ -58,7 +57,13 @@ class SubscriptionVerbs(ABC):
         load_balanced: bool = True,
         disconnect_mode: str = FAILURE,
     ) -> Subscription:
-        """Let a client get the messages of a subject, as `Store.subscribe` does."""
+        """Let a client get the messages of a subject from now on, in a cluster of `smartsockets`.
+
+        The result names the queue from which it takes them. `load_balanced=False`: it gets every
+        message. `disconnect_mode`: what its failure means: "failure", "success" or "warm". One that
+        is there already is connected again, with these settings. One that the cluster's file does
+        not list needs `options.subscribers = "any"` there. Raises ChangeError, MessageError.
+        """
         from fairlead.store.clusters.subscribing import subscribe
 
         self._check()
@@ -81,7 +86,10 @@ class SubscriptionVerbs(ABC):
             )
 
     def unsubscribe(self, cluster: str, subject: str, name: str) -> None:
-        """Let a client get them no longer, as `Store.unsubscribe` does."""
+        """Let a client get the messages of a subject no longer.
+
+        What was sent to it stays in its queue. Raises ChangeError, MessageError.
+        """
         from fairlead.store.clusters.subscribing import unsubscribe
 
         self._check()
@@ -100,40 +108,8 @@ class StoreSubscriptions(ABC):
     _writing: Callable[[], AbstractContextManager[Database]]
     _context: Context
 
-    @abstractmethod
-    def _alone_in(self, verb: Callable[[SubscriptionVerbs], _Found]) -> _Found:
-        """What a verb does in a transaction of its own."""
-
-    def subscribe(
-        self,
-        cluster: str,
-        subject: str,
-        name: str,
-        *,
-        load_balanced: bool = True,
-        disconnect_mode: str = FAILURE,
-    ) -> Subscription:
-        """Let a client get the messages of a subject from now on, in a cluster of `smartsockets`.
-
-        The result names the queue from which it takes them. `load_balanced=False`: it gets every
-        message. `disconnect_mode`: what its failure means: "failure", "success" or "warm". One that
-        is there already is connected again, with these settings. One that the cluster's file does
-        not list needs `options.subscribers = "any"` there. Raises ChangeError, MessageError.
-        """
-        return self._alone_in(
-            lambda tx: tx.subscribe(
-                *(cluster, subject, name),
-                load_balanced=load_balanced,
-                disconnect_mode=disconnect_mode,
-            )
-        )
-
-    def unsubscribe(self, cluster: str, subject: str, name: str) -> None:
-        """Let a client get the messages of a subject no longer.
-
-        What was sent to it stays in its queue. Raises ChangeError, MessageError.
-        """
-        self._alone_in(lambda tx: tx.unsubscribe(cluster, subject, name))
+    subscribe = alone(SubscriptionVerbs.subscribe)
+    unsubscribe = alone(SubscriptionVerbs.unsubscribe)
 
     def reroute(self, cluster: str, subject: str, name: str) -> bool:
         """Let what waits for a subscriber that has failed or left go to others.
