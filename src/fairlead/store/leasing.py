@@ -20,7 +20,7 @@ from fairlead.store.database.reserve import SIZE, Reserve
 from fairlead.store.database.retrying import again
 from fairlead.store.database.tracing import trace_of
 from fairlead.store.journal.retention import Retention
-from fairlead.store.queues.engine import Engine
+from fairlead.store.queues.engine import QueueEngine
 from fairlead.store.queues.engines import engine_of
 from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.received import Received
@@ -370,6 +370,6 @@ class StoreLeases(ABC, DialogSession):
             if groups:
                 return groups, False
 
-    def _engine(self, database: Database) -> Engine:
+    def _engine(self, database: Database) -> QueueEngine:
         """The verbs of queues, on a connection of this store's."""
         return engine_of(database, self._clock(), self._context.actor)

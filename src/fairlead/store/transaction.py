@@ -13,7 +13,7 @@ from fairlead.store.conversation import Conversation
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.savepoint import undone_if_refused
-from fairlead.store.queues.engine import Engine
+from fairlead.store.queues.engine import QueueEngine
 from fairlead.store.queues.engines import engine_of
 from fairlead.store.queues.failing import ERROR
 from fairlead.store.queues.leases import renewed
@@ -265,7 +265,7 @@ class Transaction(ClusterVerbs, ConversationVerbs):
             conversation.ending = None
 
     @property
-    def _engine(self) -> Engine:
+    def _engine(self) -> QueueEngine:
         context = self._context
         return engine_of(self._database, context.clock(), context.actor, shared=self._shared)
 

@@ -17,7 +17,7 @@ from fairlead.store.queues.settlement import Settlement
 from fairlead.store.queues.taken_group import Claim, TakenGroup
 
 
-class Engine(Protocol):
+class QueueEngine(Protocol):
     """The verbs of queues. They raise MessageError, StaleWorkError and StoreError."""
 
     def send(

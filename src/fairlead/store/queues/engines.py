@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fairlead.store.database.port import Database
-from fairlead.store.queues.engine import Engine
+from fairlead.store.queues.engine import QueueEngine
 from fairlead.store.queues.postgresql_engine import PostgresqlEngine
 from fairlead.store.queues.sqlite_engine import SqliteEngine
 
@@ -16,7 +16,9 @@ ENGINES: Final[Mapping[str, type[PostgresqlEngine | SqliteEngine]]] = {
 }
 
 
-def engine_of(database: Database, clock: int | None, actor: str, *, shared: bool = False) -> Engine:
+def engine_of(
+    database: Database, clock: int | None, actor: str, *, shared: bool = False
+) -> QueueEngine:
     """The verbs of queues on a connection.
 
     `clock`: microseconds, of a clock of the user's own; None: the database's. `actor`: who acts,

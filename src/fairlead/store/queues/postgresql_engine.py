@@ -44,7 +44,7 @@ class PostgresqlEngine:
         *,
         timed: bool = False,
     ) -> list[str]:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         batch = messages(time_of(self._database, self._clock) if timed else 0)
         if not batch:
             return []
@@ -56,7 +56,7 @@ class PostgresqlEngine:
         return list(keys)
 
     def raise_group(self, queue: str, group: str, priority: int | None) -> bool:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         values = {"queue": queue, "group": group, "priority": priority, "actor": self._actor}
         ((raised, state, line),) = self._run("try_prioritise", **values)
         if state is not None:
@@ -65,7 +65,7 @@ class PostgresqlEngine:
         return bool(raised)
 
     def take(self, queue: str, claim: Claim, *, in_portions: bool) -> tuple[list[TakenGroup], bool]:
-        """As `Engine` says; the function says itself how much it puts away at once."""
+        """As `QueueEngine` says; the function says itself how much it puts away at once."""
         del in_portions
         rows = self._run(
             "take",
@@ -85,7 +85,7 @@ class PostgresqlEngine:
         return [_taken_group(list(of_one), claim, now) for _, of_one in by_group], False
 
     def more(self, held: TakenGroup, given: Sequence[int]) -> list[Received]:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         if held.only is None and not held.speaks:
             after = max(given, default=BEFORE_ALL)
             rows = self._database.run(
@@ -103,7 +103,7 @@ class PostgresqlEngine:
         return readable(_received(held, row) for row in rows if row[0] is not None)
 
     def settle(self, queue: str, ends: Sequence[Settlement], actor: str) -> None:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         del queue
         written = msgspec.json.encode([_end(end) for end in ends]).decode()
         self._call("settle", "try_settle", ends=written, actor=actor)
@@ -117,7 +117,7 @@ class PostgresqlEngine:
         failed: str = "",
         blameless: frozenset[int] = frozenset(),
     ) -> None:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         del queue
         self._run(
             "take_back",
@@ -130,11 +130,11 @@ class PostgresqlEngine:
         )
 
     def bring_up_to_date(self, queue: str) -> None:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         self._run("bring_up_to_date", queue=queue, actor=self._actor)
 
     def switch_tenant(self, queue: str, tenant: str, reason: str, *, on: bool) -> bool:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         values = {"tenant": tenant, "on": on, "reason": reason, "actor": self._actor}
         ((is_change,),) = self._run("switch_tenant", queue=queue, **values)
         return bool(is_change)
@@ -142,7 +142,7 @@ class PostgresqlEngine:
     def purge(
         self, queue: str, which: PurgedMessages, portion: PurgePortion, reason: str
     ) -> PurgePortion | None:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         ((deleted, after),) = self._run(
             "purge",
             queue=queue,
@@ -157,7 +157,7 @@ class PostgresqlEngine:
         return None if after is None else PurgePortion(portion.until, after, deleted)
 
     def has_ended(self, end: Endpoint) -> bool:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         ((state,),) = self._database.run("state_of_end", handle=end.handle)
         return state in (None, "ended")
 

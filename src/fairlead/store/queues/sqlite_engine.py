@@ -43,7 +43,7 @@ class SqliteEngine:
         *,
         timed: bool = False,
     ) -> list[str]:
-        """As `Engine` says; the time is always known."""
+        """As `QueueEngine` says; the time is always known."""
         del timed
         row = read_queue(self._database, queue, self._clock)
         batch = messages(row.now if row else time_of(self._database, self._clock))
@@ -52,23 +52,23 @@ class SqliteEngine:
             return send(self._database, to, batch, self._actor) if batch else []
 
     def raise_group(self, queue: str, group: str, priority: int | None) -> bool:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         row = known_queue(self._database, queue, self._clock)
         with self._undone_if_refused():
             return raise_group(self._database, row, group, priority, self._actor)
 
     def take(self, queue: str, claim: Claim, *, in_portions: bool) -> tuple[list[TakenGroup], bool]:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         return take(self._database, queue, claim, self._clock, in_portions=in_portions)
 
     def more(self, held: TakenGroup, given: Sequence[int]) -> list[Received]:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         if not self._database.run("still_held", id=held.id, token=held.token):
             raise stale(held.token)
         return more_messages(self._database, held, given, time_of(self._database, self._clock))
 
     def settle(self, queue: str, ends: Sequence[Settlement], actor: str) -> None:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         settle(self._database, known_queue(self._database, queue, self._clock), ends, actor)
 
     def take_back(
@@ -80,31 +80,31 @@ class SqliteEngine:
         failed: str = "",
         blameless: frozenset[int] = frozenset(),
     ) -> None:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         row = known_queue(self._database, queue, self._clock)
         log = Log(self._database, row.name, row.moment, self._actor)
         take_back(self._database, row, groups, log, reason, failed=failed, blameless=blameless)
         log.flush()
 
     def bring_up_to_date(self, queue: str) -> None:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         row = known_queue(self._database, queue, self._clock)
         bring_up_to_date(self._database, row, self._actor)
 
     def switch_tenant(self, queue: str, tenant: str, reason: str, *, on: bool) -> bool:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         row = known_queue(self._database, queue, self._clock)
         return switch_tenant(self._database, row, tenant, self._actor, reason, on=on)
 
     def purge(
         self, queue: str, which: PurgedMessages, portion: PurgePortion, reason: str
     ) -> PurgePortion | None:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         row = known_queue(self._database, queue, self._clock)
         return purge(self._database, row, which, portion, self._actor, reason)
 
     def has_ended(self, end: Endpoint) -> bool:
-        """As `Engine` says."""
+        """As `QueueEngine` says."""
         current = by_ids(self._database, [end.id]).get(end.id)
         return current is None or current.state == ENDED
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.store.queues.engine import Engine
+from fairlead.store.queues.engine import QueueEngine
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settlement import ACCEPTED, REJECTED, Given, Settlement
 from fairlead.store.queues.taken_group import Claim, TakenGroup
@@ -17,7 +17,7 @@ MAX_ROUNDS: Final = 100
 """So often it is taken again in one transaction, where all that was taken could not be read."""
 
 
-def take_readable(engine: Engine, queue: str, claim: Claim) -> list[TakenGroup]:
+def take_readable(engine: QueueEngine, queue: str, claim: Claim) -> list[TakenGroup]:
     """The best groups of a queue, best first, with what can be read of them; in one transaction."""
     for _ in range(MAX_ROUNDS):
         groups, more = engine.take(queue, claim, in_portions=False)
@@ -28,7 +28,7 @@ def take_readable(engine: Engine, queue: str, claim: Claim) -> list[TakenGroup]:
     return []
 
 
-def take_portion(engine: Engine, queue: str, claim: Claim) -> tuple[list[TakenGroup], bool]:
+def take_portion(engine: QueueEngine, queue: str, claim: Claim) -> tuple[list[TakenGroup], bool]:
     """The same, but where much has to be put away first, that goes on in another transaction.
 
     Returns what was taken, and whether to go on: nothing was taken yet, and there may be something.
@@ -44,7 +44,7 @@ def are_readable(found: Sequence[TakenGroup]) -> bool:
 
 
 def bury_unreadable(
-    engine: Engine, queue: str, found: Sequence[TakenGroup], actor: str
+    engine: QueueEngine, queue: str, found: Sequence[TakenGroup], actor: str
 ) -> list[TakenGroup]:
     """Groups that were just taken, without what cannot be read; those that have something to give.
 
