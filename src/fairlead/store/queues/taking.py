@@ -30,7 +30,7 @@ transaction, about: others write after it."""
 def take(
     database: Database, name: str, claim: Claim, clock: int | None, *, in_portions: bool
 ) -> tuple[list[TakenGroup], bool]:
-    """The best groups of a queue, best first, locked until they are settled; as `QueueEngine` says."""
+    """The best groups of a queue, best first, locked until they are settled: `QueueEngine`."""
     queue = read_queue(database, name, clock)
     if queue is None or not queue.columns.enabled:
         return [], False
