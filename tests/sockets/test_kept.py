@@ -135,12 +135,14 @@ def test_what_waits_to_be_received_is_bounded_by_bytes_of_a_peer_and_of_all() ->
         sent = [0] * len(pushes)
 
         def push_all(k: int) -> None:
-            try:
-                while True:
+            until = time.monotonic() + SECONDS
+            while True:
+                try:
                     pushes[k].send(bytes(MIB // 2), timeout=0.5)
                     sent[k] += 1
-            except SocketTimeoutError:
-                pass
+                except SocketTimeoutError:
+                    if pull._sources.held >= 8 * MIB or time.monotonic() > until:
+                        break
 
         threads = [threading.Thread(target=push_all, args=(k,)) for k in range(len(pushes))]
         for thread in threads:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import random
 import socket
 import ssl
 import stat
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairlead.errors import SocketError
+from fairlead.jitter import between
 from fairlead.sockets.addresses import IPC, Address
 from fairlead.sockets.files import reason
 from fairlead.sockets.guard import start_without_signals
@@ -121,7 +121,7 @@ class Dialer(SocketEndpoint):
         if not self._closed:
             self.loop.trying += 1
             delay = max(self._delay, EACH * self.loop.trying)
-            self.loop.later(delay * random.uniform(0.8, 1), self._again)  # noqa: S311
+            self.loop.later(delay * between(0.8, 1), self._again)
             self._delay = min(2 * self._delay, self._backoff[1])
 
     def _again(self) -> None:

@@ -6,8 +6,9 @@ Times are seconds on the monotonic clock.
 from __future__ import annotations
 
 import math
-import random
 from typing import Final
+
+from fairlead.jitter import between
 
 LEAST: Final = 0.05
 """Seconds of silence below which no time-out of a caller says anything of a peer."""
@@ -35,7 +36,7 @@ class Suspect:
 
     def pause(self, now: float, first: float) -> float:
         """Seconds until it is tried next: twice as many each time, and never the same as others."""
-        seconds = first * min(1 << self.trials, LONGEST) * random.uniform(0.8, 1)  # noqa: S311
+        seconds = first * min(1 << self.trials, LONGEST) * between(0.8, 1)
         self.trials += 1
         self.at = now + seconds
         return seconds

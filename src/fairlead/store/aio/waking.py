@@ -7,7 +7,6 @@ is as with threads (`queues/waking.py`).
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, deque
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairlead.errors import StoreError
+from fairlead.jitter import between
 from fairlead.store.aio.running import Runner
 from fairlead.store.aio.thread import OnThread
 from fairlead.store.database.connections import closed
@@ -218,7 +218,7 @@ class Ears(LoopWaker):
             if meant or queue not in self._waiting:
                 self._wake(queue)
             else:
-                self._look_later(queue, MOMENT * (1 + random.random()))  # noqa: S311 - no secret
+                self._look_later(queue, between(MOMENT, 2 * MOMENT))
 
     def _stop_hearing(self) -> None:
         self._session.interrupt()

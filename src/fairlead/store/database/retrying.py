@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar
 
 from fairlead.errors import TransientStoreError
+from fairlead.jitter import between
 from fairlead.store.database.pausing import pause
 
 TIMES: Final = 5
@@ -30,7 +30,7 @@ def again(verb: Callable[_Given, _Found]) -> Callable[_Given, _Found]:
             try:
                 return verb(*args, **more)
             except TransientStoreError:
-                pause(random.uniform(0, PAUSE * 2**time_))  # noqa: S311 - no secret
+                pause(between(0, PAUSE * 2**time_))
         return verb(*args, **more)
 
     return tried

@@ -7,13 +7,13 @@ others hear of it, too, and look a moment later whether the work is still there.
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from fairlead.jitter import between
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.port import Database
 from fairlead.store.queues.file_watch import FileWatch
@@ -223,7 +223,7 @@ class Waker:
                     if meant or not self._waiting[queue]:
                         self._wake(queue)
                     else:
-                        at = time.monotonic() + MOMENT * (1 + random.random())  # noqa: S311
+                        at = time.monotonic() + between(MOMENT, 2 * MOMENT)
                         self._later.setdefault(queue, at)
 
         return hear

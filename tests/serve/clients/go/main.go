@@ -53,7 +53,7 @@ func main() {
 }
 
 func answerOf(step step) string {
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 240*time.Second)
 	defer cancel()
 	answer, err := run(ctx, step)
 	if err != nil {
