@@ -88,7 +88,7 @@ def test_the_outcome_tells_whether_work_was_settled_when_the_answer_was_lost(
     store.send("q", 1, group="g")
     work = taken(store)
     settle = {"accepted": work.accept, "rejected": work.reject, "released": work.release}[end]
-    proxy.cut("fairlead._settle_all(", passes_on=passes_on)
+    proxy.cut("fairlead._settle_one(", passes_on=passes_on)
     lost(settle)
     assert proxy.cuts == 1
     assert store.outcome(work.token) == (end if passes_on else "held")

@@ -307,7 +307,9 @@ def test_what_nobody_has_taken_nobody_can_drop_or_bury(
         for kind in ("accepted", "rejected", "released"):
             end = {"id": group, "token": 0, "kind": kind, "given": [message], "keep": False}
             with pytest.raises(psycopg.Error, match="work with token 0: found that it is not"):
-                mine.execute("SELECT fairlead._settle_all(%s, 'a')", [json.dumps([end])])
+                mine.execute(
+                    "SELECT fairlead._settle_all('{}', '{}', '{}', %s, 'a')", [json.dumps([end])]
+                )
         take = "SELECT * FROM fairlead._take('untaken', NULL, NULL, 1, 10, 'a', NULL, 1)"
         with pytest.raises(psycopg.Error, match="lease: found NULL"):
             mine.execute(take.encode())

@@ -21,7 +21,7 @@ from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.purging import PORTION, PurgedMessages, PurgePortion
 from fairlead.store.queues.received import Received, Stored, readable, received
 from fairlead.store.queues.settings import BEFORE_ALL, known_queue
-from fairlead.store.queues.settlement import Settlement, stale
+from fairlead.store.queues.settlement import ACCEPTED, Settlement, stale
 from fairlead.store.queues.taken_group import Claim, TakenGroup
 
 
@@ -105,8 +105,21 @@ class PostgresqlEngine:
     def settle(self, queue: str, ends: Sequence[Settlement], actor: str) -> None:
         """As `QueueEngine` says."""
         del queue
-        written = msgspec.json.encode([_end(end) for end in ends]).decode()
-        self._call("settle", "try_settle", ends=written, actor=actor)
+        if len(ends) == 1:
+            row = _end(ends[0])
+            row["dead"] = row["dead"] and msgspec.json.encode(row["dead"]).decode()
+            self._call("settle_one", "try_settle_one", **row, actor=actor)
+            return
+        plain = [end for end in ends if _is_plain(end)]
+        others = [_end(end) for end in ends if not _is_plain(end)]
+        self._call(
+            *("settle", "try_settle"),
+            plain=[end.id for end in plain],
+            tokens=[end.token for end in plain],
+            numbers=[message.number for end in plain for message in end.given],
+            ends=msgspec.json.encode(others).decode(),
+            actor=actor,
+        )
 
     def take_back(
         self,
@@ -186,6 +199,12 @@ def _columns(message: OutgoingMessage) -> Row:
 
 def _still(held: TakenGroup, given: Sequence[int]) -> dict[str, object]:
     return {"id": held.id, "token": held.token, "given": list(given), "most": held.page}
+
+
+def _is_plain(end: Settlement) -> bool:
+    """Whether all that was given is accepted, and nothing else is said."""
+    special = end.keep or end.partly or end.moved or end.redelivers or end.done or end.dead
+    return end.kind == ACCEPTED and bool(end.given) and not special
 
 
 def _end(end: Settlement) -> dict[str, object]:

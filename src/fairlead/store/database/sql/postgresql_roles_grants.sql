@@ -26,7 +26,7 @@ BEGIN
       ('chooser', '{_run_add_event,_run_add_message_ids,_run_add_queue,_run_numbers,_run_add_guaranteed}'),
       ('worker', '{take,more,settle,receive,end_dialog,bind_dialogs,delayed_by,place_of}'),
       ('worker', '{_bring_up_to_date,_switch_tenant}'),
-      ('worker', '{_take,_more,_settle_all,_try_settle_all,_take_back,_is_held,_try_end_dialog,_try_set_timer,_try_bind}'),
+      ('worker', '{_take,_more,_settle_all,_try_settle_all,_settle_one,_try_settle_one,_take_back,_is_held,_try_end_dialog,_try_set_timer,_try_bind}'),
       ('worker', '{_forget_dead,_wake,_run_add_holder,_run_say_alive,_run_stopping,_run_drop_lease_holders}'),
       ('worker', '{_run_add_listener,_run_drop_listeners,_run_held_by,_run_lapsed,_run_extend,_run_fence}'),
       ('worker', '{_run_queue_locked}'),

@@ -143,11 +143,22 @@ SELECT fairlead._switch_tenant(%(queue)s, %(tenant)s, %(on)s, %(reason)s, %(acto
 -- a message says that it is held; no row, that it is not
 SELECT * FROM fairlead._more(%(id)s, %(token)s, %(given)s::bigint[], %(conversation)s, %(most)s);
 
+-- settle_one: settle one group
+SELECT fairlead._settle_one(ROW(%(id)s, %(token)s, %(kind)s, %(given)s, %(dead)s, %(reason)s, %(delay)s,
+  %(failed)s, %(done)s, %(partly)s, %(keep)s, %(moved)s, %(redelivers)s)::fairlead.settlement, %(actor)s);
+
+-- try_settle_one: the same; what was refused comes as a row, and leaves the transaction as it was
+SELECT * FROM fairlead._try_settle_one(ROW(%(id)s, %(token)s, %(kind)s, %(given)s, %(dead)s, %(reason)s,
+  %(delay)s, %(failed)s, %(done)s, %(partly)s, %(keep)s, %(moved)s, %(redelivers)s)::fairlead.settlement,
+  %(actor)s);
+
 -- settle: settle groups of one queue
-SELECT fairlead._settle_all(%(ends)s::jsonb, %(actor)s);
+SELECT fairlead._settle_all(%(plain)s::bigint[], %(tokens)s::bigint[], %(numbers)s::bigint[],
+  %(ends)s::jsonb, %(actor)s);
 
 -- try_settle: the same; what was refused comes as a row, and leaves the transaction as it was
-SELECT * FROM fairlead._try_settle_all(%(ends)s::jsonb, %(actor)s);
+SELECT * FROM fairlead._try_settle_all(%(plain)s::bigint[], %(tokens)s::bigint[], %(numbers)s::bigint[],
+  %(ends)s::jsonb, %(actor)s);
 
 -- purge: the next messages that wait are deleted; how many, and after which group it goes on
 SELECT * FROM fairlead._purge(%(queue)s, %(group)s, %(tenant)s, %(until)s, %(after)s, %(most)s, %(reason)s,

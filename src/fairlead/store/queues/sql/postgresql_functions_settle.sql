@@ -163,24 +163,6 @@ BEGIN
       (SELECT count(*) FROM fairlead.groups x WHERE x.id = g.id AND x.state = 1));
 END $$;
 
--- Messages of a group that is held are done. `p_detail`: of their events; none where nothing was given.
-CREATE OR REPLACE FUNCTION fairlead._accept(
-  q fairlead.queues, g fairlead.groups, p_numbers bigint[], p_detail text, p_actor text) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  now bigint := fairlead._now();
-BEGIN
-  INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, token, actor, detail)
-    SELECT fairlead._moment(now), 'accepted', q.name, coalesce(g.name, ''), m.key, g.tenant, m.cost,
-      g.token, p_actor, p_detail
-    FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id ORDER BY m.id;
-  IF q.completing > 0 THEN
-    PERFORM fairlead._complete(ARRAY (SELECT m.id FROM fairlead.messages m
-      WHERE m.id = ANY (p_numbers) AND m.group_id = g.id), now);
-  END IF;
-  DELETE FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = g.id;
-END $$;
-
 -- Settle a group whose row the caller has locked, as `settlement.py` says what each column means.
 CREATE OR REPLACE FUNCTION fairlead._end(
   q fairlead.queues, g fairlead.groups, e fairlead.settlement, p_actor text) RETURNS void
@@ -218,14 +200,23 @@ BEGIN
     accepted := ARRAY (SELECT x FROM unnest(accepted) x WHERE NOT e.dead ? x::text);
   END IF;
   IF accepted <> '{}' THEN
-    PERFORM fairlead._accept(q, g, accepted,
-      CASE WHEN e.keep THEN 'its group stays with its reader' END, p_actor);
+    INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, token, actor, detail)
+      SELECT moment, 'accepted', q.name, coalesce(g.name, ''), m.key, g.tenant, m.cost, g.token, p_actor,
+        CASE WHEN e.keep THEN 'its group stays with its reader' END
+      FROM fairlead.messages m WHERE m.id = ANY (accepted) AND m.group_id = g.id ORDER BY m.id;
+    IF q.completing > 0 THEN
+      PERFORM fairlead._complete(ARRAY (SELECT m.id FROM fairlead.messages m
+        WHERE m.id = ANY (accepted) AND m.group_id = g.id), fairlead._now());
+    END IF;
+    DELETE FROM fairlead.messages m WHERE m.id = ANY (accepted) AND m.group_id = g.id;
   END IF;
-  FOR n IN SELECT coalesce(e.dead ->> x.id::text, e.reason) AS reason, array_agg(x.id) AS ids
-      FROM unnest(ended) WITH ORDINALITY AS x (id, place) WHERE x.id <> ALL (accepted)
-      GROUP BY 1 ORDER BY min(x.place) LOOP
-    PERFORM fairlead._bury(q, g, n.ids, n.reason, g.releases + 1, g.token, 'rejected', p_actor);
-  END LOOP;
+  IF cardinality(accepted) < cardinality(ended) THEN
+    FOR n IN SELECT coalesce(e.dead ->> x.id::text, e.reason, '') AS reason, array_agg(x.id) AS ids
+        FROM unnest(ended) WITH ORDINALITY AS x (id, place) WHERE x.id <> ALL (accepted)
+        GROUP BY 1 ORDER BY min(x.place) LOOP
+      PERFORM fairlead._bury(q, g, n.ids, n.reason, g.releases + 1, g.token, 'rejected', p_actor);
+    END LOOP;
+  END IF;
   IF given = '{}' AND NOT released THEN
     INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, token, actor, detail)
       VALUES (moment, e.kind, q.name, coalesce(g.name, ''), '', g.tenant, g.token, p_actor,
@@ -304,48 +295,67 @@ BEGIN
   END IF;
 END $$;
 
--- Messages without a group are accepted, all at once: nothing can be left of their groups.
-CREATE OR REPLACE FUNCTION fairlead._accept_lone(q fairlead.queues, p_ids bigint[], p_actor text)
-RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+-- All that was given of groups is accepted, at once. Groups of which something is left, or to which
+-- somebody is sending, are put back one by one; the others end.
+CREATE OR REPLACE FUNCTION fairlead._accept_all(
+  q fairlead.queues, p_ids bigint[], p_numbers bigint[], p_actor text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  free bigint[];
+  v_id bigint;
 BEGIN
   INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, token, actor)
-    SELECT fairlead._moment(fairlead._now()), 'accepted', q.name, '', m.key, g.tenant, m.cost, g.token,
-      p_actor
+    SELECT fairlead._moment(fairlead._now()), 'accepted', q.name, coalesce(g.name, ''), m.key, g.tenant,
+      m.cost, g.token, p_actor
     FROM unnest(p_ids) WITH ORDINALITY AS i (id, place)
       JOIN fairlead.groups g ON g.id = i.id JOIN fairlead.messages m ON m.group_id = g.id
-    ORDER BY i.place;
-  DELETE FROM fairlead.messages m WHERE m.group_id = ANY (p_ids);
-  DELETE FROM fairlead.groups g WHERE g.id = ANY (p_ids);
+    WHERE m.id = ANY (p_numbers) ORDER BY i.place, m.id;
+  DELETE FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = ANY (p_ids);
+  free := ARRAY (SELECT g.id FROM fairlead.groups g WHERE g.id = ANY (p_ids) FOR UPDATE SKIP LOCKED);
+  DELETE FROM fairlead.groups g WHERE g.id = ANY (free)
+    AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+    AND NOT EXISTS (SELECT 1 FROM fairlead.pending_updates u WHERE u.group_id = g.id);
+  FOR v_id IN SELECT g.id FROM fairlead.groups g WHERE g.id = ANY (p_ids) ORDER BY g.id LOOP
+    PERFORM fairlead._put_back(q, v_id, false, 0, 0, NULL, false);
+  END LOOP;
 END $$;
 
--- Settle groups of one queue: all of them, or none. `p_ends`: an object for each, with the columns of
--- fairlead.settlement.
-CREATE OR REPLACE FUNCTION fairlead._settle_all(p_ends jsonb, p_actor text) RETURNS void
+-- Settle groups of one queue: all of them, or none. `p_plain`, `p_tokens`: those of which all that was
+-- given (`p_numbers`) is accepted; `p_ends`: the others, an object for each, as fairlead.settlement.
+CREATE OR REPLACE FUNCTION fairlead._settle_all(
+  p_plain bigint[], p_tokens bigint[], p_numbers bigint[], p_ends jsonb, p_actor text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   ends fairlead.settlement[] := ARRAY (
     SELECT x FROM jsonb_populate_recordset(NULL::fairlead.settlement, p_ends) x);
-  ids bigint[] := ARRAY (SELECT x.id FROM unnest(ends) x);
-  lone bigint[] := '{}';
+  ids bigint[] := p_plain || ARRAY (SELECT x.id FROM unnest(ends) x);
+  v_token bigint;
   e fairlead.settlement;
   g fairlead.groups;
   q fairlead.queues;
 BEGIN
   PERFORM fairlead._check_isolation();
   PERFORM 1 FROM fairlead.groups x WHERE x.id = ANY (ids) ORDER BY x.id FOR NO KEY UPDATE;
+  SELECT x.token INTO v_token FROM unnest(p_plain, p_tokens) AS x (id, token)
+    LEFT JOIN fairlead.groups y ON y.id = x.id AND y.token = x.token AND y.state = 2
+    WHERE y.id IS NULL LIMIT 1;
+  IF FOUND THEN
+    PERFORM fairlead._refuse_token(v_token);
+  END IF;
   SELECT * INTO q FROM fairlead.queues x
     WHERE x.id = (SELECT y.queue FROM fairlead.groups y WHERE y.id = ids[1]);
-  IF q.fair = 0 AND q.completing = 0 THEN
-    lone := ARRAY (
-      SELECT x.id FROM unnest(ends) x JOIN fairlead.groups y ON y.id = x.id
-      WHERE y.name IS NULL AND y.token = x.token AND y.state = 2 AND x.kind = 'accepted'
-        AND NOT x.keep AND cardinality(x.given) = 1 AND x.dead IS NULL);
-    IF lone <> '{}' THEN
-      PERFORM fairlead._accept_lone(q, lone, p_actor);
-    END IF;
+  IF q.fair = 0 AND q.completing = 0 AND q.by_library = 0 AND p_plain <> '{}' THEN
+    PERFORM fairlead._accept_all(q, p_plain, p_numbers, p_actor);
+  ELSE
+    FOR g IN SELECT y.* FROM unnest(p_plain) WITH ORDINALITY AS x (id, place)
+        JOIN fairlead.groups y ON y.id = x.id ORDER BY x.place LOOP
+      e.kind := 'accepted';
+      e.given := ARRAY (SELECT m.id FROM fairlead.messages m
+        WHERE m.group_id = g.id AND m.id = ANY (p_numbers));
+      PERFORM fairlead._end(q, g, e, p_actor);
+    END LOOP;
   END IF;
   FOREACH e IN ARRAY ends LOOP
-    CONTINUE WHEN e.id = ANY (lone);
     SELECT * INTO g FROM fairlead.groups x WHERE x.id = e.id AND x.token = e.token AND x.state = 2;
     IF NOT FOUND THEN
       PERFORM fairlead._refuse_token(e.token);
@@ -355,12 +365,43 @@ BEGIN
   PERFORM fairlead._wake_after(q, ids);
 END $$;
 
+-- The same of one group.
+CREATE OR REPLACE FUNCTION fairlead._settle_one(e fairlead.settlement, p_actor text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  g fairlead.groups;
+  q fairlead.queues;
+BEGIN
+  PERFORM fairlead._check_isolation();
+  SELECT * INTO g FROM fairlead.groups x WHERE x.id = e.id AND x.token = e.token AND x.state = 2
+    FOR NO KEY UPDATE;
+  IF NOT FOUND THEN
+    PERFORM fairlead._refuse_token(e.token);
+  END IF;
+  SELECT * INTO q FROM fairlead.queues x WHERE x.id = g.queue;
+  PERFORM fairlead._end(q, g, e, p_actor);
+  IF q.limits IS NOT NULL OR EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.id = g.id AND x.state <> 2) THEN
+    PERFORM fairlead._wake(q.id);
+  END IF;
+END $$;
+
 -- The same in a transaction that goes on after a refusal: what was refused, and why.
 CREATE OR REPLACE FUNCTION fairlead._try_settle_all(
-  p_ends jsonb, p_actor text, OUT o_state text, OUT o_line text)
+  p_plain bigint[], p_tokens bigint[], p_numbers bigint[], p_ends jsonb, p_actor text,
+  OUT o_state text, OUT o_line text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM fairlead._settle_all(p_ends, p_actor);
+  PERFORM fairlead._settle_all(p_plain, p_tokens, p_numbers, p_ends, p_actor);
+EXCEPTION WHEN SQLSTATE 'FL001' OR SQLSTATE 'FL003' OR SQLSTATE 'FL007' THEN
+  o_state := SQLSTATE;
+  o_line := SQLERRM;
+END $$;
+
+CREATE OR REPLACE FUNCTION fairlead._try_settle_one(
+  e fairlead.settlement, p_actor text, OUT o_state text, OUT o_line text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM fairlead._settle_one(e, p_actor);
 EXCEPTION WHEN SQLSTATE 'FL001' OR SQLSTATE 'FL003' OR SQLSTATE 'FL007' THEN
   o_state := SQLSTATE;
   o_line := SQLERRM;
