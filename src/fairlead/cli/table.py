@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from fairlead.cli.arguments import pairs
 from fairlead.cli.options import Read
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.paths import TABLE, inside, local
+from fairlead.pipeline.paths import TABLE, inside, local, refuse_of_files
 from fairlead.rows import without_decisions
 from fairlead.text import plural
 
@@ -97,7 +97,12 @@ class MessagesTable(NamedTuple):
                     "allowed: any other name"
                 )
         if self.where.startswith(TABLE):
-            self._refuse_of_files()
+            options = {
+                "--number-rows": self.number_rows,
+                "--input-format": self.input_format,
+                "--read-option": self.options,
+            }
+            refuse_of_files(self.where, options)
             return
         kind = kind_of(self.where, self.input_format, self.options)
         readable(self.where, kind)
@@ -112,16 +117,6 @@ class MessagesTable(NamedTuple):
                 number_rows=self.number_rows,
             )
             check(without_decisions(columns))
-
-    def _refuse_of_files(self) -> None:
-        """Refuse for a table of a catalog what only files have."""
-        options = {
-            "--number-rows": self.number_rows,
-            "--input-format": self.input_format,
-            "--read-option": self.options,
-        }
-        for name in (name for name, value in options.items() if value):
-            raise UserError(f"{name}: found with {self.where}, allowed: with files")
 
     def refuse_nothing(self, read: int, rejected: int, out: str) -> None:
         """Refuse a table of which no row is a message; its results say why. Raises MessageError.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlparse
+
+from fairlead.errors import UserError
 
 URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 TABLE: Final = "table:"
@@ -19,6 +22,15 @@ RECOMMENDATION: Final = "recommendation.json"
 CLAIM: Final = "_writing.json"
 """In a folder elsewhere that is not whole yet: which run writes there."""
 OF_PATTERNS: Final = re.compile(r"([][{}*?\\])")
+
+
+def refuse_of_files(table: str, options: Mapping[str, object]) -> None:
+    """Refuse for a table of a catalog what only files have. Raises UserError.
+
+    `options`: name → value; those that are None or empty were not given.
+    """
+    for name in (name for name, value in options.items() if value):
+        raise UserError(f"{name}: found with {table}, allowed: with files")
 
 
 def local(place: str) -> Path | None:

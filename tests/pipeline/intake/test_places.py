@@ -1,6 +1,7 @@
 """Places that Spark does not reach are not called tables of another format."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -49,3 +50,21 @@ def test_objects_over_several_lines_are_told(spark: SparkSession, tmp_path: Path
     file.write_text('{\n  "id": "a",\n  "time": 1\n}\n')
     with pytest.raises(UserError, match="an object over several lines needs --read-option multi"):
         read(spark, str(file))
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"number_rows": True},
+        {"input_format": "csv"},
+        {"options": {"sep": ";"}},
+        {"only": ["a.csv"]},
+    ],
+    ids=str,
+)
+def test_what_goes_with_files_alone_is_refused_with_a_table(option: Any) -> None:
+    session: Any = None
+    (name,) = option
+    line = f"^{name}: found with table:shop.calls, allowed: with files$"
+    with pytest.raises(UserError, match=line):
+        read(session, "table:shop.calls", **option)

@@ -52,7 +52,7 @@ from fairlead.pipeline.intake.mapped import mapped, own_columns
 from fairlead.pipeline.intake.names import IDENTITY, check_names, names_of
 from fairlead.pipeline.intake.read_options import KNOWN, OF_FILES
 from fairlead.pipeline.intake.unfinished import refuse_unfinished
-from fairlead.pipeline.paths import TABLE, for_spark, local
+from fairlead.pipeline.paths import TABLE, for_spark, local, refuse_of_files
 from fairlead.pipeline.spark.refusals import not_reached, why
 
 __all__ = ["read"]
@@ -107,6 +107,8 @@ def read(
     too, where lines can be no rows. Raises UserError naming the file and what is wrong with it.
     """
     if path.startswith(TABLE):
+        of_files = {"number_rows": number_rows, "input_format": input_format, "options": options}
+        refuse_of_files(path, {**of_files, "only": only})
         source = table_of(spark, path)
         expressions = dict(columns or {})
         names_of(own_columns(source), path, columns=expressions, drop=drop, number_rows=False)
