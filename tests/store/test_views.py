@@ -424,3 +424,28 @@ def test_the_views_say_why_it_waits(store: Store, url: str) -> None:
     if url.startswith("postgresql"):
         asks = "SELECT why FROM fairlead.place_of('q', 'g')"
         assert [row["why"] for row in asked(url, asks)] == ["switched-off"]
+
+
+def test_plain_sql_says_that_a_limit_keeps_a_group_back(tmp_path: Path) -> None:
+    url = made_url("postgresql")
+    file = tmp_path / "queues.toml"
+    file.write_text(
+        '[[queue]]\nname = "q"\n[[queue.limit]]\nof = "group"\nmatch = "a*"\nin_work = 1\n',
+        encoding="utf-8",
+    )
+    with Store.open(url) as store:
+        store.declare(file)
+        for group in ("a1", "a2", "b"):
+            store.send("q", 1, group=group)
+
+        def why() -> list[object]:
+            asks = "SELECT g, (fairlead.place_of('q', g)).why FROM unnest(ARRAY['a1', 'a2', 'b']) g"
+            return [row["why"] for row in asked(url, asks)]
+
+        assert why() == ["ready"] * 3
+        work = store.take("q")
+        assert work is not None
+        assert why() == ["working", "limited", "ready"]
+        list(work)
+        work.accept()
+        assert why() == ["ready", "ready"]  # of the first nothing is left

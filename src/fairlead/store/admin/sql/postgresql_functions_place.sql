@@ -57,7 +57,11 @@ BEGIN
   END IF;
   why := CASE WHEN g.state = 2 THEN 'working'
     WHEN q.enabled = 0 OR jsonb_exists(q.off_tenants::jsonb, g.tenant) THEN 'switched-off'
-    WHEN g.state = 3 THEN 'released' ELSE 'ready' END;
+    WHEN g.state = 3 THEN 'released'
+    WHEN q.limits IS NOT NULL AND NOT fairlead._is_open(q.limits, fairlead._held_of_limits(q),
+      fairlead._used_of_limits(q, fairlead._now()), fairlead._now(), coalesce(g.lane, ''), g.tenant)
+      THEN 'limited'
+    ELSE 'ready' END;
   until := timestamptz 'epoch' + interval '1 microsecond'
     * CASE g.state WHEN 2 THEN g.deadline WHEN 3 THEN g.not_before END;
   priority := nullif(priority, -1);
