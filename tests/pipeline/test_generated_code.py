@@ -59,7 +59,7 @@ def largest(spark: SparkSession) -> Iterator[Callable[[], tuple[int, str]]]:
     every.register(listener)
 
     def found() -> tuple[int, str]:
-        context._jsc.sc().listenerBus().waitUntilEmpty()
+        context._jsc.sc().listenerBus().waitUntilEmpty(120_000)
         return max(listener.found)
 
     yield found

@@ -7,7 +7,7 @@ import pytest
 from fairlead import Store
 from fairlead.errors import StaleWorkError
 from fairlead.store.leasing import StoreWork
-from fairlead.store.queues.settlement import ACCEPTED, KEPT, RELEASE, Given, Settlement
+from fairlead.store.queues.settlement import ACCEPTED, KEPT, REJECTED, RELEASE, Given, Settlement
 
 
 def taken(store: Store) -> StoreWork:
@@ -35,6 +35,33 @@ def end(
 def settle(store: Store, *ends: Settlement) -> None:
     with store.transaction() as tx:
         tx.settle("q", ends)
+
+
+@pytest.mark.parametrize("tenant", [None, "acme"])
+@pytest.mark.parametrize("last", [ACCEPTED, REJECTED, RELEASE])
+def test_a_group_is_settled_part_by_part_in_one_call(
+    store: Store, tenant: str | None, last: str
+) -> None:
+    for group in ("g", "h"):
+        store.send_many("q", [{"body": n, "group": group, "tenant": tenant} for n in range(4)])
+    one, other = taken(store), taken(store)
+    settle(
+        store,
+        end(one, last, [3], keep=False),  # in whatever order they are said
+        end(other, ACCEPTED, [0, 1, 2, 3], keep=False),
+        end(one, ACCEPTED, [0], keep=True),
+        end(one, ACCEPTED, [1], keep=True, dead="spoilt"),
+        end(one, ACCEPTED, [2], keep=True),
+    )
+    left = [3] if last == RELEASE else []
+    assert [each.body for each in store.dead("q")] == [1, *([3] if last == REJECTED else [])]
+    assert store.queues()[0].messages == len(left)
+    for body in left:
+        again = taken(store)
+        assert (again.group, [each.body for each in again]) == ("g", [body])
+        again.accept()
+    assert store.take("q") is None
+    assert store.check() == []
 
 
 @pytest.mark.parametrize("tenant", [None, "acme"])

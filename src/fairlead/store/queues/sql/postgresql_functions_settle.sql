@@ -321,7 +321,8 @@ BEGIN
 END $$;
 
 -- Settle groups of one queue: all of them, or none. `p_plain`, `p_tokens`: those of which all that was
--- given (`p_numbers`) is accepted; `p_ends`: the others, an object for each, as fairlead.settlement.
+-- given (`p_numbers`) is accepted; `p_ends`: the others, an object for each, as fairlead.settlement. What
+-- is settled of a group that stays with its reader comes first: the rest of it may be settled here, too.
 CREATE OR REPLACE FUNCTION fairlead._settle_all(
   p_plain bigint[], p_tokens bigint[], p_numbers bigint[], p_ends jsonb, p_actor text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -344,11 +345,20 @@ BEGIN
   END IF;
   SELECT * INTO q FROM fairlead.queues x
     WHERE x.id = (SELECT y.queue FROM fairlead.groups y WHERE y.id = ids[1]);
+  FOREACH e IN ARRAY ends LOOP
+    CONTINUE WHEN e.keep IS NOT TRUE;
+    SELECT * INTO g FROM fairlead.groups x WHERE x.id = e.id AND x.token = e.token AND x.state = 2;
+    IF NOT FOUND THEN
+      PERFORM fairlead._refuse_token(e.token);
+    END IF;
+    PERFORM fairlead._end(q, g, e, p_actor);
+  END LOOP;
   IF q.fair = 0 AND q.completing = 0 AND q.by_library = 0 AND p_plain <> '{}' THEN
     PERFORM fairlead._accept_all(q, p_plain, p_numbers, p_actor);
   ELSE
     FOR g IN SELECT y.* FROM unnest(p_plain) WITH ORDINALITY AS x (id, place)
         JOIN fairlead.groups y ON y.id = x.id ORDER BY x.place LOOP
+      e := NULL;
       e.kind := 'accepted';
       e.given := ARRAY (SELECT m.id FROM fairlead.messages m
         WHERE m.group_id = g.id AND m.id = ANY (p_numbers));
@@ -356,6 +366,7 @@ BEGIN
     END LOOP;
   END IF;
   FOREACH e IN ARRAY ends LOOP
+    CONTINUE WHEN e.keep;
     SELECT * INTO g FROM fairlead.groups x WHERE x.id = e.id AND x.token = e.token AND x.state = 2;
     IF NOT FOUND THEN
       PERFORM fairlead._refuse_token(e.token);
