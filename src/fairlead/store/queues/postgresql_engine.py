@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database, Row
-from fairlead.store.database.postgresql import refusal, spread
+from fairlead.store.database.postgresql import literal, refusal, spread
 from fairlead.store.queues.endpoints import Endpoint, endpoint_of
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.purging import PORTION, PurgedMessages, PurgePortion
@@ -114,9 +114,9 @@ class PostgresqlEngine:
         others = [_end(end) for end in ends if not _is_plain(end)]
         self._call(
             *("settle", "try_settle"),
-            plain=[end.id for end in plain],
-            tokens=[end.token for end in plain],
-            numbers=[message.number for end in plain for message in end.given],
+            plain=literal([end.id for end in plain]),
+            tokens=literal([end.token for end in plain]),
+            numbers=literal([message.number for end in plain for message in end.given]),
             ends=msgspec.json.encode(others).decode(),
             actor=actor,
         )

@@ -301,21 +301,32 @@ CREATE OR REPLACE FUNCTION fairlead._accept_all(
   q fairlead.queues, p_ids bigint[], p_numbers bigint[], p_actor text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+  moment bigint := fairlead._moment(fairlead._now());
+  held bigint[];
   free bigint[];
   v_id bigint;
 BEGIN
   INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, cost, token, actor)
-    SELECT fairlead._moment(fairlead._now()), 'accepted', q.name, coalesce(g.name, ''), m.key, g.tenant,
-      m.cost, g.token, p_actor
+    SELECT moment, 'accepted', q.name, coalesce(g.name, ''), m.key, g.tenant, m.cost, g.token, p_actor
     FROM unnest(p_ids) WITH ORDINALITY AS i (id, place)
       JOIN fairlead.groups g ON g.id = i.id JOIN fairlead.messages m ON m.group_id = g.id
-    WHERE m.id = ANY (p_numbers) ORDER BY i.place, m.id;
-  DELETE FROM fairlead.messages m WHERE m.id = ANY (p_numbers) AND m.group_id = ANY (p_ids);
-  free := ARRAY (SELECT g.id FROM fairlead.groups g WHERE g.id = ANY (p_ids) FOR UPDATE SKIP LOCKED);
-  DELETE FROM fairlead.groups g WHERE g.id = ANY (free)
+      JOIN unnest(p_numbers) AS n (id) ON n.id = m.id
+    ORDER BY i.place, m.id;
+  DELETE FROM fairlead.messages m USING unnest(p_numbers) AS n (id), unnest(p_ids) AS i (id)
+    WHERE m.id = n.id AND m.group_id = i.id;
+  -- nobody can send to a message that is a group of its own, or raise it
+  DELETE FROM fairlead.groups g USING unnest(p_ids) AS i (id) WHERE g.id = i.id AND g.name IS NULL
+    AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id);
+  held := ARRAY (SELECT g.id FROM unnest(p_ids) AS i (id) JOIN fairlead.groups g ON g.id = i.id);
+  IF held = '{}' THEN
+    RETURN;
+  END IF;
+  free := ARRAY (SELECT g.id FROM fairlead.groups g WHERE g.id = ANY (held) FOR UPDATE SKIP LOCKED);
+  DELETE FROM fairlead.groups g USING unnest(free) AS i (id) WHERE g.id = i.id
     AND NOT EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
     AND NOT EXISTS (SELECT 1 FROM fairlead.pending_updates u WHERE u.group_id = g.id);
-  FOR v_id IN SELECT g.id FROM fairlead.groups g WHERE g.id = ANY (p_ids) ORDER BY g.id LOOP
+  FOR v_id IN SELECT g.id FROM unnest(held) AS i (id) JOIN fairlead.groups g ON g.id = i.id ORDER BY g.id
+  LOOP
     PERFORM fairlead._put_back(q, v_id, false, 0, 0, NULL, false);
   END LOOP;
 END $$;
@@ -330,16 +341,17 @@ DECLARE
   ends fairlead.settlement[] := ARRAY (
     SELECT x FROM jsonb_populate_recordset(NULL::fairlead.settlement, p_ends) x);
   ids bigint[] := p_plain || ARRAY (SELECT x.id FROM unnest(ends) x);
+  tokens bigint[];
   v_token bigint;
   e fairlead.settlement;
   g fairlead.groups;
   q fairlead.queues;
 BEGIN
   PERFORM fairlead._check_isolation();
-  PERFORM 1 FROM fairlead.groups x WHERE x.id = ANY (ids) ORDER BY x.id FOR NO KEY UPDATE;
-  SELECT x.token INTO v_token FROM unnest(p_plain, p_tokens) AS x (id, token)
-    LEFT JOIN fairlead.groups y ON y.id = x.id AND y.token = x.token AND y.state = 2
-    WHERE y.id IS NULL LIMIT 1;
+  tokens := ARRAY (SELECT x.token FROM unnest(ids) AS i (id) JOIN fairlead.groups x ON x.id = i.id
+    WHERE x.state = 2 ORDER BY x.id FOR NO KEY UPDATE OF x);
+  SELECT x.token INTO v_token FROM unnest(p_tokens) AS x (token)
+    WHERE x.token NOT IN (SELECT y.token FROM unnest(tokens) AS y (token)) LIMIT 1;
   IF FOUND THEN
     PERFORM fairlead._refuse_token(v_token);
   END IF;
