@@ -331,64 +331,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Settle groups of one queue: all of them, or none. `p_plain`, `p_tokens`: those of which all that was
--- given (`p_numbers`) is accepted; `p_ends`: the others, an object for each, as fairlead.settlement. What
--- is settled of a group that stays with its reader comes first: the rest of it may be settled here, too.
-CREATE OR REPLACE FUNCTION fairlead._settle_all(
-  p_plain bigint[], p_tokens bigint[], p_numbers bigint[], p_ends jsonb, p_actor text) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  ends fairlead.settlement[] := ARRAY (
-    SELECT x FROM jsonb_populate_recordset(NULL::fairlead.settlement, p_ends) x);
-  ids bigint[] := p_plain || ARRAY (SELECT x.id FROM unnest(ends) x);
-  tokens bigint[];
-  v_token bigint;
-  e fairlead.settlement;
-  g fairlead.groups;
-  q fairlead.queues;
-BEGIN
-  PERFORM fairlead._check_isolation();
-  tokens := ARRAY (SELECT x.token FROM unnest(ids) AS i (id) JOIN fairlead.groups x ON x.id = i.id
-    WHERE x.state = 2 ORDER BY x.id FOR NO KEY UPDATE OF x);
-  SELECT x.token INTO v_token FROM unnest(p_tokens) AS x (token)
-    WHERE x.token NOT IN (SELECT y.token FROM unnest(tokens) AS y (token)) LIMIT 1;
-  IF FOUND THEN
-    PERFORM fairlead._refuse_token(v_token);
-  END IF;
-  SELECT * INTO q FROM fairlead.queues x
-    WHERE x.id = (SELECT y.queue FROM fairlead.groups y WHERE y.id = ids[1]);
-  FOREACH e IN ARRAY ends LOOP
-    CONTINUE WHEN e.keep IS NOT TRUE;
-    SELECT * INTO g FROM fairlead.groups x WHERE x.id = e.id AND x.token = e.token AND x.state = 2;
-    IF NOT FOUND THEN
-      PERFORM fairlead._refuse_token(e.token);
-    END IF;
-    PERFORM fairlead._end(q, g, e, p_actor);
-  END LOOP;
-  IF q.fair = 0 AND q.completing = 0 AND q.by_library = 0 AND p_plain <> '{}' THEN
-    PERFORM fairlead._accept_all(q, p_plain, p_numbers, p_actor);
-  ELSE
-    FOR g IN SELECT y.* FROM unnest(p_plain) WITH ORDINALITY AS x (id, place)
-        JOIN fairlead.groups y ON y.id = x.id ORDER BY x.place LOOP
-      e := NULL;
-      e.kind := 'accepted';
-      e.given := ARRAY (SELECT m.id FROM fairlead.messages m
-        WHERE m.group_id = g.id AND m.id = ANY (p_numbers));
-      PERFORM fairlead._end(q, g, e, p_actor);
-    END LOOP;
-  END IF;
-  FOREACH e IN ARRAY ends LOOP
-    CONTINUE WHEN e.keep;
-    SELECT * INTO g FROM fairlead.groups x WHERE x.id = e.id AND x.token = e.token AND x.state = 2;
-    IF NOT FOUND THEN
-      PERFORM fairlead._refuse_token(e.token);
-    END IF;
-    PERFORM fairlead._end(q, g, e, p_actor);
-  END LOOP;
-  PERFORM fairlead._wake_after(q, ids);
-END $$;
-
--- The same of one group.
+-- Settle one group.
 CREATE OR REPLACE FUNCTION fairlead._settle_one(e fairlead.settlement, p_actor text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -403,9 +346,52 @@ BEGIN
   END IF;
   SELECT * INTO q FROM fairlead.queues x WHERE x.id = g.queue;
   PERFORM fairlead._end(q, g, e, p_actor);
-  IF q.limits IS NOT NULL OR EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.id = g.id AND x.state <> 2) THEN
-    PERFORM fairlead._wake(q.id);
+  PERFORM fairlead._wake_after(q, ARRAY[g.id]);
+END $$;
+
+-- Settle groups of one queue: all of them, or none. `p_plain`, `p_tokens`: those of which all that was
+-- given (`p_numbers`) is accepted; `p_ends`: the others, an object for each, as fairlead.settlement. What
+-- is settled of a group that stays with its reader comes first: the rest of it may be settled here, too.
+CREATE OR REPLACE FUNCTION fairlead._settle_all(
+  p_plain bigint[], p_tokens bigint[], p_numbers bigint[], p_ends jsonb, p_actor text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  ends fairlead.settlement[] := ARRAY (
+    SELECT x FROM jsonb_array_elements(p_ends) WITH ORDINALITY AS j (v, place)
+      CROSS JOIN LATERAL jsonb_populate_record(NULL::fairlead.settlement, j.v) x
+    ORDER BY coalesce(x.keep, false) DESC, j.place);
+  ids bigint[] := p_plain || ARRAY (SELECT x.id FROM unnest(ends) x);
+  v_token bigint;
+  e fairlead.settlement;
+  g fairlead.groups;
+  q fairlead.queues;
+BEGIN
+  PERFORM fairlead._check_isolation();
+  PERFORM 1 FROM fairlead.groups x WHERE x.id = ANY (ids) ORDER BY x.id FOR NO KEY UPDATE;
+  FOREACH e IN ARRAY ends LOOP
+    PERFORM fairlead._settle_one(e, p_actor);
+  END LOOP;
+  SELECT x.token INTO v_token FROM unnest(p_plain, p_tokens) AS x (id, token)
+    LEFT JOIN fairlead.groups y ON y.id = x.id AND y.token = x.token AND y.state = 2
+    WHERE y.id IS NULL LIMIT 1;
+  IF FOUND THEN
+    PERFORM fairlead._refuse_token(v_token);
   END IF;
+  SELECT * INTO q FROM fairlead.queues x
+    WHERE x.id = (SELECT y.queue FROM fairlead.groups y WHERE y.id = p_plain[1]);
+  IF q.fair = 0 AND q.completing = 0 AND q.by_library = 0 THEN
+    PERFORM fairlead._accept_all(q, p_plain, p_numbers, p_actor);
+  ELSE
+    FOR g IN SELECT y.* FROM unnest(p_plain) WITH ORDINALITY AS x (id, place)
+        JOIN fairlead.groups y ON y.id = x.id ORDER BY x.place LOOP
+      e := NULL;
+      e.kind := 'accepted';
+      e.given := ARRAY (SELECT m.id FROM fairlead.messages m
+        WHERE m.group_id = g.id AND m.id = ANY (p_numbers));
+      PERFORM fairlead._end(q, g, e, p_actor);
+    END LOOP;
+  END IF;
+  PERFORM fairlead._wake_after(q, p_plain);
 END $$;
 
 -- The same in a transaction that goes on after a refusal: what was refused, and why.
