@@ -20,8 +20,7 @@ from fairlead.store.database.reserve import SIZE, Reserve
 from fairlead.store.database.retrying import again
 from fairlead.store.database.tracing import trace_of
 from fairlead.store.journal.retention import Retention
-from fairlead.store.queues.engine import QueueEngine
-from fairlead.store.queues.engines import engine_of
+from fairlead.store.queues.engine import QueueEngine, engine_of
 from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settings import known_queue

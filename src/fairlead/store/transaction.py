@@ -13,8 +13,7 @@ from fairlead.store.conversation import Conversation
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.savepoint import undone_if_refused
-from fairlead.store.queues.engine import QueueEngine
-from fairlead.store.queues.engines import engine_of
+from fairlead.store.queues.engine import QueueEngine, engine_of
 from fairlead.store.queues.failing import ERROR
 from fairlead.store.queues.leases import renewed
 from fairlead.store.queues.outgoing import TIMED, Sending, is_timed, outgoing, outgoing_of

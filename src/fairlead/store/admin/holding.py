@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from fairlead.balance.times import seconds
 from fairlead.store.database.port import Database
-from fairlead.store.queues.engines import engine_of
+from fairlead.store.queues.engine import engine_of
 from fairlead.store.queues.failing import ERROR
 from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.settings import Queue

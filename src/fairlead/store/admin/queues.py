@@ -19,7 +19,7 @@ from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.journal.epochs import begin_epoch
 from fairlead.store.journal.retention import DAY
-from fairlead.store.queues.engines import engine_of
+from fairlead.store.queues.engine import engine_of
 from fairlead.store.queues.settings import (
     BECOMES_FAIR,
     BEFORE_ALL,

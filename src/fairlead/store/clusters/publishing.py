@@ -18,7 +18,7 @@ from fairlead.store.clusters.state import ClusterRow, Version, read_row, read_ve
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
 from fairlead.store.queues.bodies import REDELIVERED, digest
-from fairlead.store.queues.engines import engine_of
+from fairlead.store.queues.engine import engine_of
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.settings import Queue, made_queue
 

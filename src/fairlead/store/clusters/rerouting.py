@@ -28,7 +28,7 @@ from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.bodies import REDELIVERED
-from fairlead.store.queues.engines import engine_of
+from fairlead.store.queues.engine import engine_of
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.settings import Queue, known_queue, read_queue
 from fairlead.store.queues.settlement import RELEASE, Given, Settlement

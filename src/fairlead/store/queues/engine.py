@@ -6,14 +6,17 @@ the schema do, in one call each (`postgresql_engine.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
 
+from fairlead.store.database.port import Database
 from fairlead.store.queues.endpoints import Endpoint
 from fairlead.store.queues.outgoing import OutgoingMessage
+from fairlead.store.queues.postgresql_engine import PostgresqlEngine
 from fairlead.store.queues.purging import PurgedMessages, PurgePortion
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settlement import Settlement
+from fairlead.store.queues.sqlite_engine import SqliteEngine
 from fairlead.store.queues.taken_group import Claim, TakenGroup
 
 
@@ -79,3 +82,21 @@ class QueueEngine(Protocol):
 
     def has_ended(self, end: Endpoint) -> bool:
         """Whether an end of a dialog has ended."""
+
+
+ENGINES: Final[Mapping[str, type[PostgresqlEngine | SqliteEngine]]] = {
+    "postgresql": PostgresqlEngine,
+    "sqlite": SqliteEngine,
+}
+
+
+def engine_of(
+    database: Database, clock: int | None, actor: str, *, shared: bool = False
+) -> QueueEngine:
+    """The verbs of queues on a connection.
+
+    `clock`: microseconds, of a clock of the user's own; None: the database's. `actor`: who acts,
+    for the journal. `shared`: whether the transaction goes on after a refusal: then what was
+    refused is undone alone.
+    """
+    return ENGINES[database.dialect](database, clock, actor, shared=shared)

@@ -16,7 +16,7 @@ from fairlead.store.arguments import OWN
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database
-from fairlead.store.queues.engines import engine_of
+from fairlead.store.queues.engine import engine_of
 from fairlead.store.queues.failing import PROCESS
 from fairlead.store.queues.lease_holders import Holder, Liveness, describe_self, is_running
 from fairlead.store.queues.settings import known_queue, read_queue

@@ -88,9 +88,8 @@ class PostgresqlEngine:
         """As `QueueEngine` says."""
         if held.only is None and not held.speaks:
             after = max(given, default=BEFORE_ALL)
-            rows = self._database.run(
-                *("more_of_held",), after=after, now=self._clock, **_still(held, given)
-            )
+            values = {"after": after, "now": self._clock, **_still(held, given)}
+            rows = self._database.run("more_of_held", **values)
             if not rows:
                 raise stale(held.token)
             stored = [Stored(*row) for row in rows if row[1] is not None]
@@ -113,7 +112,8 @@ class PostgresqlEngine:
         plain = [end for end in ends if _is_plain(end)]
         others = [_end(end) for end in ends if not _is_plain(end)]
         self._call(
-            *("settle", "try_settle"),
+            "settle",
+            "try_settle",
             plain=literal([end.id for end in plain]),
             tokens=literal([end.token for end in plain]),
             numbers=literal([message.number for end in plain for message in end.given]),

@@ -2,7 +2,7 @@
 
 The fence comes first: whoever does not hold the group any more can settle nothing. A group of which
 nothing is left ends. So SQLite does it; on PostgreSQL functions of the schema do
-(`postgresql_functions_settle.sql`).
+(`postgresql_functions_settle.sql`), and only `fence` is asked there, too.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.context import BaseContext
-from fairlead.store.queues.engines import engine_of
+from fairlead.store.queues.engine import engine_of
 from fairlead.store.queues.settings import read_queue
 from fairlead.store.queues.taken_group import TakenGroup
 

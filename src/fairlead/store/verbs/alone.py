@@ -30,21 +30,21 @@ class Begins(Protocol):
 
 def alone(verb: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Any, P], T]:
     """The verb in a transaction of its own, which is tried again where the database gives it up."""
-
-    @wraps(verb)
-    def done(self: Begins, /, *args: P.args, **more: P.kwargs) -> T:
-        with self._writing() as database:
-            return verb(self._verbs(database), *args, **more)
-
-    return again(done)
+    return _in(lambda store: store._writing(), verb)  # noqa: SLF001 - it is the store's own verb
 
 
 def called(verb: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Any, P], T]:
     """The same, of a verb that is one call where the database has a function for it."""
+    return _in(lambda store: store._calling(), verb)  # noqa: SLF001 - it is the store's own verb
 
+
+def _in(
+    begun: Callable[[Begins], AbstractContextManager[Database]],
+    verb: Callable[Concatenate[Transaction, P], T],
+) -> Callable[Concatenate[Any, P], T]:
     @wraps(verb)
     def done(self: Begins, /, *args: P.args, **more: P.kwargs) -> T:
-        with self._calling() as database:
+        with begun(self) as database:
             return verb(self._verbs(database), *args, **more)
 
     return again(done)

@@ -36,7 +36,7 @@ from fairlead.store.database.retrying import again
 from fairlead.store.journal.events import Event, EventChoice, events, latest, these
 from fairlead.store.journal.retention import journal_keep, set_journal_keep
 from fairlead.store.message import Message, message_of
-from fairlead.store.queues.engines import engine_of
+from fairlead.store.queues.engine import engine_of
 from fairlead.store.queues.explain_order import OrderExplanation, explain_order
 from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.limiting import Gate, LimitState

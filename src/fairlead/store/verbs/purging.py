@@ -8,7 +8,7 @@ from fairlead.store.admin import deleting, purging
 from fairlead.store.admin.purging import Deleted, Purged
 from fairlead.store.arguments import name, queue_name
 from fairlead.store.database.retrying import again
-from fairlead.store.queues.engines import engine_of
+from fairlead.store.queues.engine import engine_of
 from fairlead.store.queues.purging import PurgedMessages, PurgePortion
 from fairlead.store.queues.settings import known_queue
 from fairlead.store.verbs.dead_letters import StoreDeadLetters
