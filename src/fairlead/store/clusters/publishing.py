@@ -18,7 +18,7 @@ from fairlead.store.clusters.state import ClusterRow, Version, read_row, read_ve
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
 from fairlead.store.queues.bodies import REDELIVERED, digest
-from fairlead.store.queues.engine import engine_of
+from fairlead.store.queues.engine import QueueEngine, engine_of
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.settings import Queue, made_queue
 
@@ -79,12 +79,12 @@ def hand_over(
     getting = cluster.eligible(cluster.values_of(asked.message)).recipients
     shared = {cluster.object_of(member) for member in getting}
     sent = []
+    engine = engine_of(database, asked.now, asked.actor)
     for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
         to = cluster.queue(version.member_of[id_]) or name
         queue = made_queue(database, to, asked.now)
         copy = _with_new_key(database, queue, decision, outgoing)
-        engine = engine_of(database, asked.now, asked.actor)
-        (key,) = engine.send(to, lambda _, copy=copy: [replace(copy)])  # type: ignore[misc]
+        key = _send_one(engine, to, copy)
         sent.append(key)
         if row is not None:
             database.run("set_completing", queue=queue.id)
@@ -100,6 +100,12 @@ def hand_over(
                 shared=int(cluster.object_of(version.member_of[id_]) in shared),
             )
     return sent
+
+
+def _send_one(engine: QueueEngine, queue: str, message: OutgoingMessage) -> str:
+    """Send one of the copies of a message; its id in this queue."""
+    (key,) = engine.send(queue, lambda _: [replace(message)])
+    return key
 
 
 def _with_new_key(
