@@ -10,7 +10,7 @@ import pytest
 
 from fairlead import Agenda, Cluster, Work, load_clusters
 from fairlead.errors import ConfigError, MessageError
-from fairlead.order.waiting import Member, Places
+from fairlead.order.waiting import Places
 
 
 def taken(agenda: Agenda, now: int = 0) -> Work:
@@ -230,21 +230,21 @@ def test_what_is_not_needed_is_not_kept() -> None:
             work = taken(agenda)
             list(work)
             work.accept()
-    assert len(agenda._state.tenants) < 300
+    assert len(agenda._line.tenants) < 300
     drained(agenda)
-    assert not agenda._state.groups
+    assert not agenda._line.groups
     agenda.send("a", 1, 0)
     for i in range(1000):
         agenda.prioritise("a", i, i % 256)
-    (tenant,) = agenda._state.line
-    assert len(tenant.groups._heap) < 50
+    (tenant,) = agenda._line.listed()
+    assert len(tenant.places.heap) < 50
 
 
 def test_places_stay_right_when_swept() -> None:
-    class Named(Member):
+    class Named:
         def __init__(self, name: int) -> None:
-            super().__init__()
             self.name = name
+            self.place: tuple[Any, ...] | None = None
 
     places: Places[Named] = Places()
     members = [Named(i) for i in range(100)]
@@ -253,7 +253,7 @@ def test_places_stay_right_when_swept() -> None:
             places.put(member, (-turn, member.name * 37 % 101))
     for member in members[::2]:
         places.remove(member)
-    assert len(places) == len(list(places)) == 50
+    assert places.count == len(list(places)) == 50
     found = []
     while (first := places.first()) is not None:
         found.append(first)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.order.service import Live, Oracle
 
 from fairlead import Agenda, Work
+from fairlead.order.waiting import Group, Item
 
 READERS = 3
 ORDERS: list[dict[str, Any]] = [
@@ -216,13 +217,18 @@ def test_ageing_bounds_how_long_one_is_overtaken(day: list[Any]) -> None:
     take = both.live.take
 
     def watched(now: int) -> Work | None:
-        state = both.live.agenda._state
-        waiting = [g for g in state.groups.values() if g.items and not g.locked]
-        seen = [(g.name, g.items[0].arrived, g.entry.priority) for g in waiting]
+        line = both.live.agenda._line
+        waiting: list[Item | Group[Item]] = [
+            member
+            for tenant in line.listed()
+            for member in tenant.places
+            if isinstance(member, Item) or member.items
+        ]
+        seen = [(member, *member.standing(line.step)[1::-1]) for member in waiting]
         work = take(now)
         if work is not None:
-            name = work._hold.group.name
-            ((arrived, q),) = [(at, priority) for who, at, priority in seen if who == name]
+            taken = work._hold.member
+            ((arrived, q),) = [(at, priority) for who, at, priority in seen if who is taken]
             for _, since, p in seen:
                 limit = since + (q - p) * STEP
                 assert arrived < limit if q > p else arrived <= limit

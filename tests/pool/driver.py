@@ -97,7 +97,7 @@ class Driver:
         before = {
             id(job): (job.attempt, dict(vars_of(job)))
             for queue in self.core.queues.values()
-            for job in (*queue.busy.values(), *queue.jobs())
+            for job in (*queue.busy.values(), *queue.items())
         }
         working = [
             (job, str(queue.ref))
@@ -185,10 +185,10 @@ class Driver:
 
     def leave_over(self) -> None:
         """What still waits when nothing more happens."""
-        for job in self.core.outside.jobs():
+        for job in self.core.outside.items():
             self.rows.append(left(job, "no-destination"))
         for queue in self.core.queues.values():
-            for job in queue.jobs():
+            for job in queue.items():
                 self.rows.append(left(job, "routed"))
 
 

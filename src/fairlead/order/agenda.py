@@ -25,10 +25,13 @@ from fairlead.errors import ConfigError, MessageError
 from fairlead.order.key import UNRAISED
 from fairlead.order.outlook import Outlook, look_ahead
 from fairlead.order.queue import Work, WorkQueue, nothing_given
-from fairlead.order.state import OrderState
-from fairlead.order.waiting import Group, Hold
+from fairlead.order.snapshot import Hold, dump, load
+from fairlead.order.waiting import Group, Item
+from fairlead.order.work_order import WorkOrder
 
 FIFO: Final = "fifo"
+BEFORE_ALL: Final = -(1 << 62)
+"""The time before any is given, in microseconds."""
 LOWEST, HIGHEST = 0, 255
 MAX_WEIGHT: Final = 1_000_000
 NO_WEIGHTS: Final[Mapping[str, int]] = MappingProxyType({})
@@ -44,16 +47,16 @@ class AgendaWork(Work):
 
     @property
     def group(self) -> str:
-        name = self._hold.group.name
-        return name if isinstance(name, str) else ""
+        member = self._hold.member
+        return member.name if isinstance(member, Group) else ""
 
     @property
     def tenant(self) -> str:
-        return self._hold.group.tenant
+        return self._hold.member.tenant
 
     @property
     def priority(self) -> int | None:
-        priority = self._hold.entry.priority
+        priority = self._hold.priority
         return None if priority == UNRAISED else priority
 
     @property
@@ -72,13 +75,13 @@ class AgendaWork(Work):
 
     def reject(self) -> list[Any]:
         self._agenda._reject(self._hold)  # noqa: SLF001
-        return [item.item for item in self._hold.items[: self._hold.given]]
+        return [item.content for item in self._hold.given]
 
     def release(self) -> None:
         self._agenda._release(self._hold)  # noqa: SLF001
 
     def __repr__(self) -> str:
-        return f"<Work on {_called(self._hold.group)}, attempt {self.attempt}>"
+        return f"<Work on {_called(self._hold.member)}, attempt {self.attempt}>"
 
 
 class Agenda(WorkQueue):
@@ -129,12 +132,20 @@ class Agenda(WorkQueue):
         for tenant, weight in weights.items():
             _check_weight(tenant, weight)
         try:
-            self._most = MAX_CHARGE // common_multiple(weights)
+            self._unit = common_multiple(weights)
         except ValueError as error:
             raise ConfigError(str(error)) from None
+        self._most = MAX_CHARGE // self._unit
         self._weights = dict(weights)
-        self._state = OrderState(self._order.step, self._weights)
+        self._line = self._nothing()
+        self._holds: dict[int, Hold] = {}
         self._lock = Lock()
+
+    def _nothing(self) -> WorkOrder[Item]:
+        fifo = self._order.discipline == FIFO
+        line = WorkOrder[Item](self._order.step, self._weights, self._unit, fifo=fifo)
+        line.now = BEFORE_ALL
+        return line
 
     @classmethod
     def of(cls, order: Order) -> Self:
@@ -173,18 +184,17 @@ class Agenda(WorkQueue):
         with self._lock:
             self._check_tenant(name, tenant)
             self._advance_clock(now)
-            raised = None if self._order.discipline == FIFO else priority
-            self._state.send(name, tenant, item, cost, raised)
+            self._line.send(Item(item, name, tenant, cost, priority))
 
     def prioritise(self, group: str, now: Time, priority: int | None = None) -> bool:
         name = _text("group", group)
         _check_priority(priority)
         with self._lock:
             self._advance_clock(now)
-            known_group = self._state.groups.get(name)
-            if known_group is None or self._order.discipline == FIFO:
+            known_group = self._line.groups.get(name)
+            if known_group is None or self._line.fifo:
                 return False
-            self._state.enter(
+            self._line.enter(
                 known_group, self._order.default_priority if priority is None else priority
             )
             return True
@@ -192,8 +202,12 @@ class Agenda(WorkQueue):
     def take(self, now: Time) -> Work | None:
         with self._lock:
             self._advance_clock(now)
-            hold = self._state.take()
-            return AgendaWork(self, hold) if hold is not None else None
+            member = self._line.lock()
+            if member is None:
+                return None
+            hold = Hold(self._line.number, member, self._line.now)
+            self._holds[hold.number] = hold
+            return AgendaWork(self, hold)
 
     def begin(self, group: str, *, tenant: str = "") -> None:
         """A conversation begins: its group lives until `end`, also while it is through.
@@ -207,7 +221,7 @@ class Agenda(WorkQueue):
         _text("tenant", tenant)
         with self._lock:
             self._check_tenant(name, tenant)
-            self._state.begin(name, tenant)
+            self._line.begin(name, tenant)
 
     def end(self, group: str) -> None:
         """The conversation of this group ends: the group lives as long as it would without it.
@@ -216,9 +230,9 @@ class Agenda(WorkQueue):
         """
         name = _text("group", group)
         with self._lock:
-            known_group = self._state.groups.get(name)
+            known_group = self._line.groups.get(name)
             if known_group is not None:
-                self._state.end(known_group)
+                self._line.end(known_group)
 
     def waiting(self, most: int = 5) -> Outlook:
         """The groups that would be taken next if nothing more happened, at most so many, and why.
@@ -227,7 +241,7 @@ class Agenda(WorkQueue):
         """
         _check_integer("most", most, 0)
         with self._lock:
-            return look_ahead(self._state.line, self._order.step, most, len(self._state.holds))
+            return look_ahead(self._line.listed(), self._line.step, most, self._line.working)
 
     def working(self) -> list[Work]:
         """The work in the hands of readers, in the order in which it was taken.
@@ -235,7 +249,7 @@ class Agenda(WorkQueue):
         After a crash, what `restore` brought back of it is to be released.
         """
         with self._lock:
-            return [AgendaWork(self, hold) for hold in self._state.holds.values()]
+            return [AgendaWork(self, hold) for hold in self._holds.values()]
 
     def snapshot(self) -> dict[str, Any]:
         """All state as plain data (JSON would do, if it does for the items).
@@ -244,7 +258,7 @@ class Agenda(WorkQueue):
         format is a number in it.
         """
         with self._lock:
-            return sealed({"settings": self._settings(), **self._state.dump()})
+            return sealed({"settings": self._settings(), **dump(self._line, self._holds.values())})
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Take over a snapshot of an agenda with the same settings. Raises ConfigError.
@@ -261,20 +275,20 @@ class Agenda(WorkQueue):
             raise ConfigError(
                 f"snapshot: items: found {repr_of(items)}, allowed: a list of {snapshot['kept']}"
             )
-        state = OrderState(self._order.step, self._weights)
-        state.load(snapshot)
+        line = self._nothing()
+        holds = load(line, snapshot)
         with self._lock:
-            self._state = state
+            self._line, self._holds = line, {hold.number: hold for hold in holds}
 
     def _settings(self) -> dict[str, Any]:
         plain: dict[str, Any] = msgspec.to_builtins(self._order)
         return {**plain, "weights": dict(self._weights)}
 
     def _advance_clock(self, now: Time) -> None:
-        self._state.now = max(self._state.now, moment(now, "now", MessageError))
+        self._line.now = max(self._line.now, moment(now, "now", MessageError))
 
     def _check_tenant(self, name: str, tenant: str) -> None:
-        group = self._state.groups.get(name) if name else None
+        group = self._line.groups.get(name) if name else None
         if group is not None and group.tenant != tenant:
             raise MessageError(
                 f"tenant of group {name!r}: found {tenant!r}, allowed: {group.tenant!r}"
@@ -282,36 +296,47 @@ class Agenda(WorkQueue):
 
     def _next(self, hold: Hold) -> Any:  # noqa: ANN401 - an item
         with self._lock:
-            item = self._state.next_of(self._open(hold))
-        if item is None:
-            raise StopIteration
-        return item.item
+            member = self._open(hold).member
+            if not isinstance(member, Group):
+                item = None if hold.given else member
+            else:
+                item = self._line.next_of(member) if member.items else None
+            if item is None:
+                raise StopIteration
+            hold.given.append(item)
+            return item.content
 
     def _settle(self, hold: Hold) -> None:
         with self._lock:
-            self._state.settle(self._open(hold))
+            self._close(hold)
+            self._line.settle(hold.member, untouched=not hold.given)
 
     def _reject(self, hold: Hold) -> None:
         with self._lock:
             if not self._open(hold).given:
-                raise nothing_given(_called(hold.group))
-            self._state.settle(hold)
+                raise nothing_given(_called(hold.member))
+            self._close(hold)
+            self._line.settle(hold.member)
 
     def _release(self, hold: Hold) -> None:
         with self._lock:
-            self._state.release(self._open(hold))
+            self._close(hold)
+            self._line.release(hold.member, hold.given)
 
     def _open(self, hold: Hold) -> Hold:
-        if self._state.holds.get(hold.number) is not hold:
+        if self._holds.get(hold.number) is not hold:
             raise MessageError(
-                f"work on {_called(hold.group)}: it is settled already (or the agenda was "
+                f"work on {_called(hold.member)}: it is settled already (or the agenda was "
                 "restored since), allowed: to accept, reject or release it once"
             )
         return hold
 
+    def _close(self, hold: Hold) -> None:
+        del self._holds[self._open(hold).number]
 
-def _called(group: Group) -> str:
-    return f"group {group.name!r}" if isinstance(group.name, str) else "an item without a group"
+
+def _called(member: Item | Group[Item]) -> str:
+    return f"group {member.name!r}" if isinstance(member, Group) else "an item without a group"
 
 
 def _text(what: str, found: object) -> str:

@@ -5,9 +5,9 @@ and its place is a pure function of what it is entered with. With several tenant
 chosen first, by what it has been charged, and then the group inside the tenant. Keys are pairs of
 integers, the lowest first: a group's is `key(standing(...))`, a tenant's its tag and its turn.
 
-These functions keep nothing. `order/state.py` keeps what they decide in objects, the kernel of a
-replay (`replay/agenda.py`) in cells of an array; a table of SQL would keep the pairs in the columns
-of an index. They are written once, in the part of Python that Numba compiles.
+These functions keep nothing. `order/work_order.py` keeps what they decide in objects, the kernel of
+a replay (`replay/agenda.py`) in cells of an array; a table of SQL would keep the pairs in the
+columns of an index. They are written once, in the part of Python that Numba compiles.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush, nsmallest
 from typing import Any, NamedTuple
 
 from fairlead.balance.times import in_seconds, micros, seconds
 from fairlead.order.key import UNRAISED, Entry, charged
-from fairlead.order.waiting import Group, Tenant
+from fairlead.order.waiting import Group, Item, Tenant
 from fairlead.text import dated, moment
 
 
@@ -62,25 +62,29 @@ class Outlook(NamedTuple):
         return "\n".join([*lines, dated(self.decided)] if self.decided else lines)
 
 
-Turn = tuple[Group, Entry, Tenant, int]
-"""A group, what it stands with, its tenant and the tenant's tag at that moment."""
+Turn = tuple[Item | Group[Any], Entry, Tenant[Any], int]
+"""An item or a group, what it stands with, its tenant and the tenant's tag at that moment."""
 
 
-def look_ahead(tenants: Iterable[Tenant], step: int, most: int, working: int) -> Outlook:
+def look_ahead(tenants: Iterable[Tenant[Any]], step: int, most: int, working: int) -> Outlook:
     """The next groups, at most so many; `step` as in `key`."""
     every = list(tenants)
     turns = _turns(every, step, max(most, 2))
-    ranks = [_standing(group, entry) for group, entry, _, _ in turns[:most]]
-    waiting = sum(1 for tenant in every for group in tenant.groups if group.items)
+    ranks = [_standing(member, entry) for member, entry, _, _ in turns[:most]]
+    waiting = sum(1 for tenant in every for member in tenant.places if _items(member))
     decided = _why(turns[0], turns[1], step) if len(turns) > 1 else ""
     return Outlook(ranks, decided, waiting, working)
 
 
-def _turns(tenants: list[Tenant], step: int, most: int) -> list[Turn]:
+def _items(member: Item | Group[Any]) -> Sequence[Item]:
+    return member.items if isinstance(member, Group) else (member,)
+
+
+def _turns(tenants: list[Tenant[Any]], step: int, most: int) -> list[Turn]:
     """The next takes, each accepted before the next."""
     lines = {}
     for tenant in tenants:
-        ready = (group.place for group in tenant.groups if group.items and group.place)
+        ready = (member.place for member in tenant.places if _items(member) and member.place)
         lines[tenant.name] = iter(nsmallest(most, ready))
     tags = [(tenant.tag, tenant.turn, tenant.name, tenant) for tenant in tenants]
     heapify(tags)
@@ -91,27 +95,26 @@ def _turns(tenants: list[Tenant], step: int, most: int) -> list[Turn]:
         place = next(lines[name], None)
         if place is None:
             continue
-        group: Group = place[-1]
-        entry = group.standing(step)
-        turns.append((group, entry, tenant, tag))
+        member: Item | Group[Any] = place[-1]
+        turns.append((member, member.standing(step), tenant, tag))
         number += 1
-        heappush(tags, (charged(tag, group.cost, tenant.share), number, name, tenant))
+        heappush(tags, (charged(tag, member.cost, tenant.share), number, name, tenant))
     return turns
 
 
-def _standing(group: Group, entry: Entry) -> Standing:
-    name = group.name if isinstance(group.name, str) else ""
+def _standing(member: Item | Group[Any], entry: Entry) -> Standing:
+    name = member.name if isinstance(member, Group) else ""
     priority = None if entry.priority == UNRAISED else entry.priority
-    first = group.items[0]
-    since = seconds(entry.entered)
-    return Standing(name, first.item, len(group.items), group.tenant, priority, since, first.id)
+    items = _items(member)
+    since, first = seconds(entry.entered), items[0]
+    return Standing(name, first.shown(), len(items), member.tenant, priority, since, first.id)
 
 
 def _why(first: Turn, second: Turn, step: int) -> str:
     """The comparison by which the first comes before the second."""
-    group, one, tenant, tag = first
-    other_group, two, other_tenant, other_tag = second
-    a, b = _standing(group, one).name, _standing(other_group, two).name
+    member, one, tenant, tag = first
+    other, two, other_tenant, other_tag = second
+    a, b = _standing(member, one).name, _standing(other, two).name
     if tenant is not other_tenant:
         x, y = tenant.name or "without a name", other_tenant.name or "without a name"
         if tag != other_tag:

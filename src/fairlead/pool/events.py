@@ -22,10 +22,10 @@ from fairlead.balance.rules.keyed import number_of
 from fairlead.balance.rules.rule import Rule
 from fairlead.errors import ConfigError, MessageError, RuleError
 from fairlead.order.key import UNRAISED
+from fairlead.order.work_order import WorkOrder
 from fairlead.pool.job import FAILED, OVER, WAITING, WORKING, Job
 from fairlead.pool.log import PoolLog
 from fairlead.pool.queue import ReaderQueue
-from fairlead.pool.work_order import WorkOrder
 
 NO_CANDIDATE: Final = -2
 """Instead of a member: nobody is left, and nobody is waited for."""
@@ -51,7 +51,7 @@ class PoolEvents:
         self._log = log
         arguments = (order.step, order.weights, common_multiple(order.weights))
         self._fifo = fifo = order.discipline == "fifo"
-        self.outside = WorkOrder(*arguments, fifo=fifo)
+        self.outside = WorkOrder[Job](*arguments, fifo=fifo)
         """What waits for a destination to be ready."""
         owners = [state.queue_owner(i) for i in range(len(state.members))]
         self.queues: dict[Ref, ReaderQueue] = {
@@ -253,7 +253,7 @@ class PoolEvents:
         queue = self._queue_of[job.member]
         queue.now = self.now
         self._again(job, ROLLED_BACK)
-        queue.give_back(job)
+        queue.release(job.row or job, (job,))
         queue.rest(job.reader)
         self._touch(queue)
 

@@ -1,14 +1,13 @@
-"""A job: one message in a pool, from its arrival until it is over; and a group of jobs."""
+"""A job: one message in a pool, from its arrival until it is over."""
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any, Final, NamedTuple, Protocol
 
 from fairlead.balance.message import AttributeValues, Message
 from fairlead.balance.procedure import NONE
 from fairlead.errors import RuleError
-from fairlead.order.key import NO_ENTRY, UNRAISED
+from fairlead.order.waiting import Item
 
 WAITING: Final = 0
 WORKING: Final = 1
@@ -51,7 +50,7 @@ class JobPlace(Protocol):
         """Take a job away that waits here."""
 
 
-class Job:
+class Job(Item):
     """One message: what it says, where it waits or is worked on, and what became of it so far.
 
     A pool makes its own kind of it, which knows who is to be told.
@@ -76,27 +75,15 @@ class Job:
     """What its destination is bound to, if to anything."""
     key: int = 0
     """What a keyed rule chooses by."""
-    row: JobGroup | None = None
-    """Its group, where it waits or is worked on; None: it is one of its own."""
-    place: tuple[Any, ...] | None = None
-    """Without a group: what stands for it in a heap."""
-    raised: int = UNRAISED
-    """Without a group: the priority that it waits with."""
     decided: int | None = None
     version: int = 0
     past: list[Attempt] | None = None
     """Its attempts that are over, where a journal is kept."""
 
-    arrived: int
-    """When it came to where it waits."""
-    number: int
-    """The running number of that, there."""
     sequence: int
     """Its place in its stream."""
     since: int
     """When it began to wait in this attempt."""
-    was_turn: int
-    """Of its tenant, before a reader took it; where it has no group."""
 
     position: int
     """Where a journal is kept: its place among all messages; when it came; its stream's parts."""
@@ -120,29 +107,12 @@ class Job:
         self.tenant = tenant
         self.cost = cost
 
+    def shown(self) -> Any:  # noqa: ANN401 - whatever its id is
+        """Its id."""
+        return self.message.get("id")
+
     @property
     def name(self) -> str:
         """What a journal calls it."""
         value = self.message.get("id")
         return str(self.position) if value in (None, "") else str(value)
-
-
-class JobGroup:
-    """A group: its jobs that wait, and the priority it is entered with."""
-
-    __slots__ = ("cost", "entry", "jobs", "locked", "name", "place", "tenant", "was", "was_turn")
-
-    def __init__(self, name: str, tenant: str) -> None:
-        """Nothing of it waits."""
-        self.name = name
-        self.tenant = tenant
-        self.jobs: deque[Job] = deque()
-        self.cost = 0
-        """Of all that wait."""
-        self.entry = NO_ENTRY
-        self.locked = False
-        self.was = NO_ENTRY
-        """The entry with which it was taken, while it is locked."""
-        self.was_turn = 0
-        self.place: tuple[Any, ...] | None = None
-        """What stands for it in the heap of its tenant; None where it has no place."""

@@ -14,11 +14,10 @@ from fairlead.balance.objects import hint, listed, repr_of
 from fairlead.balance.times import Time
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import ConfigError, MessageError, PoolError
-from fairlead.order.outlook import Outlook
+from fairlead.order.outlook import Outlook, look_ahead
 from fairlead.pool.counts import PoolCounts, count
 from fairlead.pool.events import PoolEvents
 from fairlead.pool.log import PoolLog, PoolRow
-from fairlead.pool.next_up import outlook
 from fairlead.pool.request import PoolRequest
 from fairlead.pool.scheduler import Scheduler
 from fairlead.pool.waiter import TaskWaiter, ThreadWaiter
@@ -189,7 +188,9 @@ class Pool:
                 lines = {"": core.outside, **{ref.name: q for ref, q in core.queues.items()}}
                 for name, line in lines.items():
                     if line.waiting:
-                        outlooks[self._called(core, name)] = outlook(line, most)
+                        outlooks[self._called(core, name)] = look_ahead(
+                            line.listed(), line.step, most, line.working
+                        )
             return outlooks
 
     def counts(self) -> PoolCounts:

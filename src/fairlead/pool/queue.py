@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairlead.balance.objects import Ref
+from fairlead.order.work_order import WorkOrder
 from fairlead.pool.job import Job
-from fairlead.pool.work_order import WorkOrder
 
 
-class ReaderQueue(WorkOrder):
+class ReaderQueue(WorkOrder[Job]):
     """A line with readers. They are numbered from 1, and the first that is free works."""
 
     def __init__(
@@ -55,7 +55,7 @@ class ReaderQueue(WorkOrder):
     def break_off(self) -> list[tuple[Job, int]]:
         """Take away what waits, and what is worked on: as `empty`. All readers are free."""
         for reader, job in sorted(self.busy.items()):
-            self.give_back(job)
+            self.release(job.row or job, (job,))
             self.rest(reader)
         return self.empty()
 

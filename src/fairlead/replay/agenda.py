@@ -1,7 +1,7 @@
 """What waits at a queue, and what its readers take next: `fairlead.order`, compiled.
 
 What is decided, `fairlead.order.key` decides, here as in the live agenda; this only keeps it, in
-cells where `fairlead.order.state` has objects. Everything here is in the part of Python that Numba
+cells where `order.work_order` has objects. Everything here is in the part of Python that Numba
 compiles.
 """
 

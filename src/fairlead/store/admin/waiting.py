@@ -88,11 +88,11 @@ def outlook(database: Database, queue: Queue, most: int) -> Outlook:
     return forecast._replace(waiting=ready)
 
 
-def _tenants(database: Database, queue: Queue, most: int) -> list[Tenant]:
-    tenants = []
+def _tenants(database: Database, queue: Queue, most: int) -> list[Tenant[Item]]:
+    tenants: list[Tenant[Item]] = []
     for name, tag, turn, _, backlogged in database.run("all_tenants", queue=queue.id):
         if backlogged:
-            tenant = Tenant(name, tag_of(tag), queue.share(name))
+            tenant = Tenant[Item](name, queue.share(name), tag_of(tag))
             tenant.turn = turn
             rows = database.run("first_of_tenant", queue=queue.id, tenant=name, most=most)
             _put(database, queue, tenant, rows)
@@ -100,14 +100,14 @@ def _tenants(database: Database, queue: Queue, most: int) -> list[Tenant]:
     return tenants
 
 
-def _only_tenant(database: Database, queue: Queue, most: int) -> Tenant:
-    tenant = Tenant("", 0, queue.share(""))
+def _only_tenant(database: Database, queue: Queue, most: int) -> Tenant[Item]:
+    tenant = Tenant[Item]("", queue.share(""), 0)
     rows = database.run("first_groups", queue=queue.id, most=most)
     _put(database, queue, tenant, rows)
     return tenant
 
 
-def _put(database: Database, queue: Queue, tenant: Tenant, rows: Sequence[Row]) -> None:
+def _put(database: Database, queue: Queue, tenant: Tenant[Item], rows: Sequence[Row]) -> None:
     ids = [row[0] for row in rows]
     sizes = {row[0]: (row[1], row[2]) for row in database.run("sizes_of", ids=ids)} if ids else {}
     heads = {row[0]: (row[1], row[2]) for row in database.run("heads_of", ids=ids)} if ids else {}
@@ -119,16 +119,15 @@ def _put(database: Database, queue: Queue, tenant: Tenant, rows: Sequence[Row]) 
         _, _, message, _, _, cost, _, _, format_, body = first[0]
         head, arrived = heads[id_]
         count, total = sizes[id_]
-        group = Group(name or id_, owner)
+        item = Item(decoded(format_, body), name or "", owner, cost)
+        item.arrived, item.number, item.id = arrived, head, message
+        group = Group[Item](name or "", owner)
         group.entry = Entry(priority, entered, number)
-        group.items = [Item(decoded(format_, body), arrived, head, cost, message)]
-        rest = Item(None, arrived, head, 0)
-        group.items += [rest] * (count - 2) + [Item(None, arrived, head, total - cost)] * (
-            count > 1
-        )
+        group.items.extend([item] * count)  # they are counted; the first is shown
+        group.cost = total
         place = queue.place(group.entry, head, arrived)
         if place is not None:
-            tenant.groups.put(group, key(group.standing(queue.step), queue.step))
+            tenant.places.put(group, key(group.standing(queue.step), queue.step))
 
 
 def groups_before(database: Database, queue: Queue, group: str) -> int:
@@ -172,7 +171,7 @@ def promotion(
         ((total,),) = database.run("count_between", **between(first, last))
         return int(total)
 
-    ranked = Tenant(owner, 0, queue.share(owner))
+    ranked = Tenant[Item](owner, queue.share(owner), 0)
     _put(database, queue, ranked, database.run("groups_between", most=most, **between(new, old)))
     place, forwards = count(FIRST, old) + 1, new < tuple(old)
     return Promotion(
