@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -12,16 +12,13 @@ from typing import Final, Protocol, TypeVar
 from fairlead.errors import DiskFullError, MessageError, StoreError
 from fairlead.store.admin import queues as admin
 from fairlead.store.arguments import MAX_TAKEN, duration, name, queue_name, whole
-from fairlead.store.context import Context
 from fairlead.store.conversation import Conversation, DialogSession
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.reserve import SIZE, Reserve
 from fairlead.store.database.retrying import again
 from fairlead.store.database.tracing import trace_of
-from fairlead.store.journal.retention import Retention
 from fairlead.store.queues.engine import QueueEngine, engine_of
-from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.received import Received
 from fairlead.store.queues.settings import known_queue
 from fairlead.store.queues.settlement import Settlement, portions, stale
@@ -29,6 +26,7 @@ from fairlead.store.queues.taken_group import PAGE, Claim, TakenGroup
 from fairlead.store.queues.unreadable import are_readable, bury_unreadable, take_portion
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
+from fairlead.store.verbs.store_verbs import StoreVerbs
 from fairlead.store.work import HeldWork
 
 MIN_LEASE: Final = 0.001
@@ -94,26 +92,14 @@ class StoreWork(HeldWork):
         return self._store.transaction(self)
 
 
-class StoreLeases(ABC, DialogSession):
+class StoreLeases(StoreVerbs, DialogSession):
     """Take groups, keep them and settle them, each in a transaction of its own."""
 
-    _context: Context
-    _leases: Leases
-    _retention: Retention
     waker: Waker
     """How readers wait."""
     _reserve: Reserve | None
     _lots: Lots | None
     """None: each caller's verb is done by itself."""
-    _connection: Callable[[], AbstractContextManager[Database]]
-    _writing: Callable[[], AbstractContextManager[Database]]
-    _calling: Callable[[], AbstractContextManager[Database]]
-    """A transaction of one verb, which is the verb's call itself where a database has functions."""
-    _refuse_nested: Callable[[], None]
-
-    @abstractmethod
-    def _clock(self) -> int | None:
-        """Microseconds, of a clock of the user's own; None: the database's."""
 
     @abstractmethod
     def transaction(self, work: HeldWork | None = None) -> AbstractContextManager[Transaction]:

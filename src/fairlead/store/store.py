@@ -32,9 +32,12 @@ from fairlead.store.transaction import Transaction
 from fairlead.store.verbs.alone import called
 from fairlead.store.verbs.clusters import StoreClusters
 from fairlead.store.verbs.conversations import StoreConversations
+from fairlead.store.verbs.dead_letters import StoreDeadLetters
 from fairlead.store.verbs.dialogs import StoreDialogs
 from fairlead.store.verbs.operating import StoreOperations
+from fairlead.store.verbs.purging import StorePurging
 from fairlead.store.verbs.schedules import StoreSchedules
+from fairlead.store.verbs.subscriptions import StoreSubscriptions
 from fairlead.store.work import HeldWork
 
 SQLITE: Final = "sqlite:///"
@@ -42,7 +45,15 @@ POSTGRESQL: Final = ("postgresql://", "postgres://")
 
 
 class Store(
-    StoreLeases, StoreOperations, StoreClusters, StoreConversations, StoreDialogs, StoreSchedules
+    StoreLeases,
+    StoreOperations,
+    StoreDeadLetters,
+    StorePurging,
+    StoreClusters,
+    StoreSubscriptions,
+    StoreConversations,
+    StoreDialogs,
+    StoreSchedules,
 ):
     """Durable queues in the user's own database. Thread-safe.
 
@@ -200,9 +211,6 @@ class Store(
         with self.transaction() as tx:
             for work in works:
                 tx.accept(work)
-
-    def _send_in(self, database: Database, queue: str, body: object, more: dict[str, Any]) -> None:
-        self._verbs(database).send(queue, body, **more)
 
     def _verbs(self, database: Database) -> Transaction:
         """The verbs, for one of them: where it is refused, the whole transaction is undone."""

@@ -6,7 +6,7 @@ What only clusters need is imported where it is used: who has queues alone loads
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -19,10 +19,10 @@ from fairlead.store.context import Context
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
-from fairlead.store.journal.retention import Retention
 from fairlead.store.queues.outgoing import OutgoingMessage, Sending, outgoing
 from fairlead.store.verbs.alone import alone
-from fairlead.store.verbs.subscriptions import StoreSubscriptions, SubscriptionVerbs, author_of
+from fairlead.store.verbs.store_verbs import StoreVerbs
+from fairlead.store.verbs.subscriptions import SubscriptionVerbs, author_of
 
 if TYPE_CHECKING:
     from fairlead.balance.change import Change
@@ -163,19 +163,13 @@ class ClusterVerbs(SubscriptionVerbs):
         return ChoiceRequest(cluster_name(cluster), message, context.clock(), context.actor, id_)
 
 
-class StoreClusters(StoreSubscriptions):
+class StoreClusters(StoreVerbs):
     """The same, each in a transaction of its own."""
-
-    _context: Context
-    _retention: Retention
 
     @abstractmethod
     def _verbs(self, database: Database) -> ClusterVerbs:
         """The verbs, for one of them: where it is refused, the whole transaction is undone."""
 
-    _connection: Callable[[], AbstractContextManager[Database]]
-    _writing: Callable[[], AbstractContextManager[Database]]
-    _calling: Callable[[], AbstractContextManager[Database]]
     _one_call: bool
     """Whether the database has functions for the policies that plain SQL knows."""
 

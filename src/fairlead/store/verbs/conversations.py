@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from fairlead.balance.times import Time
@@ -19,6 +19,7 @@ from fairlead.store.dialogs.declared import DeclaredService
 from fairlead.store.dialogs.replies import Beginning, checked_error
 from fairlead.store.dialogs.sending import Dialogs
 from fairlead.store.queues.endpoints import Endpoint, far_end
+from fairlead.store.verbs.store_verbs import StoreVerbs
 from fairlead.store.work import HeldWork
 
 
@@ -171,13 +172,8 @@ class ConversationVerbs(ABC, DialogSession):
         return dialogs_of(self._database, self._context).found(conversation.id)
 
 
-class StoreConversations(ABC, DialogSession):
+class StoreConversations(StoreVerbs, DialogSession):
     """The same, each in a transaction of its own."""
-
-    _context: Context
-    _connection: Callable[[], AbstractContextManager[Database]]
-    _writing: Callable[[], AbstractContextManager[Database]]
-    _calling: Callable[[], AbstractContextManager[Database]]
 
     @abstractmethod
     def _verbs(self, database: Database) -> ConversationVerbs:

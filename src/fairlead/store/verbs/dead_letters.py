@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 
 from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError
 from fairlead.store.admin import dead_letters
 from fairlead.store.admin.dead_letters import Chosen, Dead, DeadCounts, DeadPortion
 from fairlead.store.arguments import queue_name, whole
-from fairlead.store.context import Context
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.queues.settings import Queue, known_queue
+from fairlead.store.verbs.store_verbs import StoreVerbs
 
 
-class StoreDeadLetters(ABC):
+class StoreDeadLetters(StoreVerbs):
     """Each in a transaction of its own."""
-
-    _context: Context
-    _connection: Callable[[], AbstractContextManager[Database]]
-    _writing: Callable[[], AbstractContextManager[Database]]
-
-    @abstractmethod
-    def _clock(self) -> int | None:
-        """Microseconds, of a clock of the user's own; None: the database's."""
 
     def dead(
         self, queue: str, most: int = 100, after: int = 0, *, reason: str | None = None

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Final
 
 from fairlead.store.admin.dialogs import (
@@ -18,26 +15,18 @@ from fairlead.store.admin.dialogs import (
     waits,
 )
 from fairlead.store.arguments import whole
-from fairlead.store.context import Context
 from fairlead.store.conversation import Conversation, DialogSession
 from fairlead.store.database.clock import time_of
-from fairlead.store.database.port import Database
 from fairlead.store.queues.endpoints import Endpoint
+from fairlead.store.verbs.store_verbs import StoreVerbs
 
 MAX_SHOWN: Final = 10_000
 LAST: Final = 2**63 - 1
 """Behind every dialog."""
 
 
-class StoreDialogs(ABC, DialogSession):
+class StoreDialogs(StoreVerbs, DialogSession):
     """What an operator asks of conversations."""
-
-    _context: Context
-    _connection: Callable[[], AbstractContextManager[Database]]
-
-    @abstractmethod
-    def _maintain(self, queue: str) -> None:
-        """Bring a queue up to date."""
 
     def conversations(
         self, service: str | None = None, most: int = 20, before: str | None = None

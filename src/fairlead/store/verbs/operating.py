@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Unpack
 
@@ -30,7 +29,6 @@ from fairlead.store.arguments import (
 )
 from fairlead.store.database import schema
 from fairlead.store.database.clock import time_of
-from fairlead.store.database.port import Database
 from fairlead.store.database.postgresql import is_denied
 from fairlead.store.database.retrying import again
 from fairlead.store.journal.events import Event, EventChoice, events, latest, these
@@ -38,24 +36,14 @@ from fairlead.store.journal.retention import journal_keep, set_journal_keep
 from fairlead.store.message import Message, message_of
 from fairlead.store.queues.engine import engine_of
 from fairlead.store.queues.explain_order import OrderExplanation, explain_order
-from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.limiting import Gate, LimitState
 from fairlead.store.queues.maintenance import is_maintenance_due
 from fairlead.store.queues.settings import BECOMES_FAIR, known_queue
-from fairlead.store.verbs.conversations import ConversationVerbs
-from fairlead.store.verbs.purging import StorePurging
+from fairlead.store.verbs.store_verbs import StoreVerbs
 
 
-class StoreOperations(StorePurging):
+class StoreOperations(StoreVerbs):
     """Each in a transaction of its own."""
-
-    place: str
-    _leases: Leases
-    _refuse_nested: Callable[[], None]
-
-    @abstractmethod
-    def _verbs(self, database: Database) -> ConversationVerbs:
-        """The verbs, for one of them: where it is refused, the whole transaction is undone."""
 
     def waiting(self, queue: str, most: int = 5) -> Outlook:
         """The groups in the order in which they would be taken, at most so many, and why."""

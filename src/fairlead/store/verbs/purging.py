@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
 
 from fairlead.store.admin import deleting, purging
 from fairlead.store.admin.purging import Deleted, Purged
@@ -11,15 +12,21 @@ from fairlead.store.database.retrying import again
 from fairlead.store.queues.engine import engine_of
 from fairlead.store.queues.purging import PurgedMessages, PurgePortion
 from fairlead.store.queues.settings import known_queue
-from fairlead.store.verbs.dead_letters import StoreDeadLetters
+from fairlead.store.verbs.store_verbs import StoreVerbs
 
 
 def _nobody(deleted: int) -> None:
     """Whom nobody has to tell."""
 
 
-class StorePurging(StoreDeadLetters):
+class StorePurging(StoreVerbs):
     """In portions, each in a transaction of its own."""
+
+    @abstractmethod
+    def discard(
+        self, queue: str, ids: Iterable[str] | None = None, *, reason: str | None = None
+    ) -> int:
+        """Delete dead letters."""
 
     def purge(
         self,

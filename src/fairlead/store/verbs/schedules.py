@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from abc import abstractmethod
 from typing import Any, Final
 
 from fairlead.balance.times import seconds
 from fairlead.errors import MessageError, QueueFullError
 from fairlead.store.arguments import whole
-from fairlead.store.context import Context
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.schedules import ticking
 from fairlead.store.schedules.ticking import ScheduleRow, ScheduleState, ScheduleStep
+from fairlead.store.verbs.store_verbs import StoreVerbs
 
 LOGGER: Final = logging.getLogger("fairlead.schedules")
 MAX_TICKS: Final = 10_000
@@ -29,22 +27,15 @@ AGAIN: Final = 60.0
 """Seconds until it is told again that a queue is full."""
 
 
-class StoreSchedules(ABC):
+class StoreSchedules(StoreVerbs):
     """Each in a transaction of its own."""
 
-    _context: Context
+    @abstractmethod
+    def _verbs(self, database: Database) -> Any:  # noqa: ANN401 - of all kinds
+        """The verbs, for one of them: where it is refused, the whole transaction is undone."""
+
     _full: dict[str, tuple[float, float]]
     """Schedule → since when its queue is full, and when that is told again."""
-    _connection: Callable[[], AbstractContextManager[Database]]
-    _writing: Callable[[], AbstractContextManager[Database]]
-
-    @abstractmethod
-    def _send_in(self, database: Database, queue: str, body: object, more: dict[str, Any]) -> None:
-        """Send a message in the transaction that runs. Raises MessageError."""
-
-    @abstractmethod
-    def _clock(self) -> int | None:
-        """Microseconds, of a clock of the user's own; None: the database's."""
 
     def schedules(self) -> list[ScheduleState]:
         """The schedules that are declared, by name."""
@@ -138,7 +129,7 @@ class StoreSchedules(ABC):
                 schedule = record.schedule
                 for tick in step.ticks:
                     body, more = ticking.message(schedule, tick)
-                    self._send_in(database, schedule.queue, body, more)
+                    self._verbs(database).send(schedule.queue, body, **more)
                 ticking.move(database, record, now, step)
             return True
 

@@ -15,6 +15,7 @@ from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.queues.settlement import Given
 from fairlead.store.verbs.alone import alone
+from fairlead.store.verbs.store_verbs import StoreVerbs
 
 if TYPE_CHECKING:
     from fairlead.order.outlook import Outlook
@@ -98,15 +99,13 @@ class SubscriptionVerbs(ABC):
             unsubscribe(self._database, wanted, self._author())
 
 
-class StoreSubscriptions(ABC):
+class StoreSubscriptions(StoreVerbs):
     """The same, each in a transaction of its own."""
 
     take_many: Callable[..., Sequence[HeldWork]]
     later: Callable[..., list[Any]]
     working: Callable[..., list[Any]]
     waiting: Callable[..., Outlook]
-    _writing: Callable[[], AbstractContextManager[Database]]
-    _context: Context
 
     subscribe = alone(SubscriptionVerbs.subscribe)
     unsubscribe = alone(SubscriptionVerbs.unsubscribe)
