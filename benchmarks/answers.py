@@ -18,7 +18,7 @@ from fairlead.memory.columns import mapped
 from fairlead.memory.dispatch import MemoryOptions
 from fairlead.memory.files import CheckedTable, read
 from fairlead.memory.replay import run
-from fairlead.pipeline.intake.files import kind_of
+from fairlead.runs.files import kind_of
 
 SIMPY_PART = 10
 FEW, HUNDREDS = 8, 200

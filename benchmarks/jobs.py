@@ -15,13 +15,13 @@ from fairlead.compiled.plan import Plan
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.pipeline import dispatch, replay
-from fairlead.pipeline.constants import ALL_ROWS
 from fairlead.pipeline.intake.read import read
-from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.folder import FolderDelivery
-from fairlead.pipeline.progress import Tell
+from fairlead.pipeline.output.folder_tables import FolderTables
 from fairlead.results.comparison import Comparison
 from fairlead.results.summary import Summary
+from fairlead.runs.constants import ALL_ROWS
+from fairlead.runs.options import Options
+from fairlead.runs.progress import Tell
 
 
 class Jobs:
@@ -91,7 +91,7 @@ class Jobs:
         """`command`: None for a run without a report."""
         shutil.rmtree(self.out, ignore_errors=True)
         self.stages = {}
-        with FolderDelivery(self.out, overwrite=False) as delivery:
+        with FolderTables(self.out, overwrite=False) as delivery:
             summary = dispatch.run(
                 self.spark,
                 read(self.spark, str(source), columns=columns, drop=drop),
@@ -123,7 +123,7 @@ class Jobs:
         """A scenario for each cluster, without a report. `kept`: which rows are written."""
         shutil.rmtree(self.out, ignore_errors=True)
         self.stages = {}
-        with FolderDelivery(self.out, overwrite=False) as delivery:
+        with FolderTables(self.out, overwrite=False) as delivery:
             found = replay.run(
                 self.spark,
                 read(self.spark, str(source), drop=drop),

@@ -18,7 +18,7 @@ from benchmarks.replays import LOAD, MANY, ONE_ROUND, WEIGHTS
 from benchmarks.timing import Line
 from benchmarks.watch import Memory
 from fairlead import Cluster
-from fairlead.pipeline.constants import ALL_ROWS, NO_ROWS
+from fairlead.runs.constants import ALL_ROWS, NO_ROWS
 
 SIMPY_PART = 10
 FEWER = 10

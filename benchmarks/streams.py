@@ -18,9 +18,9 @@ from benchmarks.timing import Line, medians
 from fairlead.cli.follow import files_of, names_of
 from fairlead.cli.table import MessagesTable
 from fairlead.config.clusters import load_clusters
-from fairlead.pipeline.options import Options
-from fairlead.pipeline.streaming.commit import StreamFolder
 from fairlead.pipeline.streaming.follow import Following, StreamRequest, start
+from fairlead.runs.options import Options
+from fairlead.runs.stream_folder import StreamFolder
 
 PART_OF_ROWS = 5
 HORIZON = 86_400.0

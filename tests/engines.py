@@ -215,7 +215,7 @@ def on_spark(
 ) -> list[Decided]:
     """The pipeline, on one table that lies in no particular order."""
     from fairlead.pipeline.dispatch import prepare
-    from fairlead.pipeline.options import Options
+    from fairlead.runs.options import Options
 
     clusters, rows, changes = together(scenarios)
     for row in rows[:1]:

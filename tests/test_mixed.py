@@ -11,7 +11,7 @@ from fairlead import Cluster, route
 from fairlead.pipeline.dispatch import prepare
 from fairlead.pipeline.measure.counts import count
 from fairlead.pipeline.measure.counts import messages as messages_of
-from fairlead.pipeline.options import Options
+from fairlead.runs.options import Options
 from tests import engines
 from tests.mixed import Expected, Mixed, expected, in_order, mixed
 

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fairlead.cli.app import run
-from fairlead.pipeline.intake.csv_lines import line_too_long
+from fairlead.runs.csv_lines import line_too_long
 
 CLUSTER = 'policy = "weighted"\n[[destination]]\nname = "a"\n[[destination]]\nname = "b"\n'
 ROWS = 8

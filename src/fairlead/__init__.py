@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from fairlead.order.outlook import Outlook, Standing
     from fairlead.order.queue import Work
     from fairlead.pipeline.dispatch import dispatch, rejected
-    from fairlead.pipeline.intake.changes import load_changes
     from fairlead.pipeline.spark.session import spark_session
     from fairlead.pipeline.streaming.follow import Following, follow
     from fairlead.pool.counts import DestinationCounts, PoolCounts
     from fairlead.pool.log import PoolRow
     from fairlead.pool.pool import Pool
     from fairlead.pool.request import PoolDecision
+    from fairlead.runs.changes import load_changes
     from fairlead.store.admin.dead_letters import Dead
     from fairlead.store.admin.dialogs import (
         DialogEnd,
@@ -122,7 +122,7 @@ _PLACES = {
     "drop_where": "fairlead.balance.elimination",
     "follow": "fairlead.pipeline.streaming.follow",
     "keep_highest": "fairlead.balance.elimination",
-    "load_changes": "fairlead.pipeline.intake.changes",
+    "load_changes": "fairlead.runs.changes",
     "load_clusters": "fairlead.config.clusters",
     "rejected": "fairlead.pipeline.dispatch",
     "route": "fairlead.compiled.table",

@@ -13,9 +13,9 @@ from fairlead import Cluster
 from fairlead.cli.app import run
 from fairlead.cli.follow import files_of, names_of
 from fairlead.cli.table import MessagesTable
-from fairlead.pipeline.options import Options
 from fairlead.pipeline.streaming.follow import StreamRequest, start
 from fairlead.results.summary import Summary
+from fairlead.runs.options import Options
 
 POOL = Cluster.of("round-robin", destination=[{"name": "a"}, {"name": "b"}])
 NOW, DAY = 1_790_000_000, 86_400

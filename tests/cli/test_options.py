@@ -16,7 +16,7 @@ from fairlead.cli.fail_if import gate
 from fairlead.cli.options import Read, ResultFormat, one_of, place, whole
 from fairlead.cli.replay import rate_of
 from fairlead.errors import UserError
-from fairlead.pipeline.intake.files import kind_of
+from fairlead.runs.files import kind_of
 
 FORMATS = "parquet, csv, json"
 

@@ -14,7 +14,7 @@ from tests.pipeline.output.test_uri_target import (
 
 from fairlead.errors import OutputError
 from fairlead.pipeline.output.catalog import CatalogDelivery
-from fairlead.pipeline.paths import CLAIM, SUMMARY
+from fairlead.runs.paths import CLAIM, SUMMARY
 
 CHANGES = [(40.0, "A", "weight", "0"), (40.0, "B", "weight", "1"), (70.0, "A", "weight", "3")]
 COLUMNS = "time double, target string, attribute string, value string"

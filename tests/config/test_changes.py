@@ -15,7 +15,7 @@ from fairlead import Balancer, Change, Cluster
 from fairlead.balance.times import micros
 from fairlead.config.changes import load_changes
 from fairlead.errors import ChangeError
-from fairlead.pipeline.intake.changes import load_parquet
+from fairlead.runs.changes import load_parquet
 
 HEADER = "time,target,attribute,value\n"
 MSMQ = Cluster.of("msmq", destination=[{"name": "A", "weight": 1}, {"name": "B", "weight": 2}])

@@ -23,16 +23,16 @@ from fairlead.memory.files import CheckedTable, read
 from fairlead.memory.whatif import what_if
 from fairlead.pipeline import dispatch as on_spark
 from fairlead.pipeline import replay as replayed_on_spark
-from fairlead.pipeline.intake.files import kind_of
 from fairlead.pipeline.intake.read import read as read_on_spark
 from fairlead.pipeline.measure.attempts import last_attempts
-from fairlead.pipeline.options import Options
-from fairlead.pipeline.output import run_folder
-from fairlead.pipeline.output.folder import FolderDelivery
+from fairlead.pipeline.output.folder_tables import FolderTables
 from fairlead.pipeline.questions import diff as diff_on_spark
-from fairlead.pipeline.questions.runs import run_of
 from fairlead.pipeline.questions.whatif import what_if as what_if_on_spark
 from fairlead.results.comparison import Window
+from fairlead.runs import run_folder
+from fairlead.runs.files import kind_of
+from fairlead.runs.options import Options
+from fairlead.runs.read_rows import run_of
 
 POOL = Cluster.of(
     "msmq",
@@ -151,7 +151,7 @@ def test_a_dispatch_gives_the_same_folder(
     file_format = written
     file = WRITERS[file_format](traffic(1), tmp_path / f"messages.{file_format}")
     columns = {"tag": "upper(cluster)", "half": "time / 2"}
-    place = FolderDelivery(str(tmp_path / "spark"), overwrite=False)
+    place = FolderTables(str(tmp_path / "spark"), overwrite=False)
     with place as delivery:
         table = read_on_spark(spark, str(file), columns=columns)
         options = Options(where="m", file_format=written, command="x")
@@ -180,7 +180,7 @@ def test_a_table_ordered_by_position_and_one_that_is_trusted(
     for k, row in enumerate(rows):
         row |= {"id": f"i{k}", "position": str(random.randrange(100))}
     file = as_json(rows, tmp_path / "messages.json")
-    with FolderDelivery(str(tmp_path / "spark"), overwrite=False) as delivery:
+    with FolderTables(str(tmp_path / "spark"), overwrite=False) as delivery:
         table = read_on_spark(spark, str(file))
         options = Options(trust_ids=True)
         wanted = on_spark.run(spark, table, CLUSTERS, CHANGES, delivery, options)
@@ -211,7 +211,7 @@ def test_a_replay_gives_the_same_folder(spark: SparkSession, tmp_path: Path, dat
         "one": Plan(weighted, []),
         "by priority": Plan([by_priority], []),
     }
-    with FolderDelivery(str(tmp_path / "spark"), overwrite=False) as delivery:
+    with FolderTables(str(tmp_path / "spark"), overwrite=False) as delivery:
         table = read_on_spark(spark, str(file))
         options = Options(command="x", windows=WINDOWS)
         wanted = replayed_on_spark.run(spark, table, plans, delivery, options)
@@ -245,7 +245,7 @@ def test_a_diff_and_a_whatif_say_the_same(spark: SparkSession, tmp_path: Path) -
     changed = Plan(ordered, CHANGES)
     plans = {"plain": Plan(ordered, []), "changed": changed}
     out = tmp_path / "replayed"
-    with FolderDelivery(str(out), overwrite=False) as delivery:
+    with FolderTables(str(out), overwrite=False) as delivery:
         options = in_memory.MemoryOptions()
         result = replayed_in_memory.run(found, plans, delivery.making, options)
         for scenario in result.scenarios:
@@ -284,7 +284,7 @@ def test_hundreds_of_scenarios_on_spark_are_those_in_memory(
         named = [{"name": "A", "readers": 1 + k % 7}, {"name": "B", "weight": 1 + k % 13}]
         pool = Cluster.of("weighted", name="pool", destination=named)
         plans[f"s{k:03}"] = Plan([pool], [Change("A", "enabled", False, k)])
-    with FolderDelivery(str(tmp_path / "spark"), overwrite=False) as delivery:
+    with FolderTables(str(tmp_path / "spark"), overwrite=False) as delivery:
         table = read_on_spark(spark, str(file))
         wanted = replayed_on_spark.run(spark, table, plans, delivery, Options(rows="none"))
         delivery.finish()
@@ -307,7 +307,7 @@ def test_fewer_rows_change_no_number(spark: SparkSession, tmp_path: Path, rows: 
     options = in_memory.MemoryOptions(rows=rows)
     fewer = replayed_in_memory.run(found, plans, tmp_path / "fewer", options)
     assert plain(fewer) == plain(whole)
-    with FolderDelivery(str(tmp_path / "spark"), overwrite=False) as delivery:
+    with FolderTables(str(tmp_path / "spark"), overwrite=False) as delivery:
         table = read_on_spark(spark, str(file))
         on_spark_ = replayed_on_spark.run(spark, table, plans, delivery, Options(rows=rows))
         delivery.finish()

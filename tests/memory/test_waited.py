@@ -14,11 +14,11 @@ from fairlead.memory import replay as in_memory
 from fairlead.memory.files import read
 from fairlead.memory.waited import why_it_waited
 from fairlead.memory.write import write
-from fairlead.pipeline.intake.files import kind_of
-from fairlead.pipeline.output import run_folder
-from fairlead.pipeline.output.folder import FolderDelivery
-from fairlead.pipeline.questions.runs import RunFolder, run_of
+from fairlead.pipeline.output.folder_tables import FolderTables
 from fairlead.replay import replay
+from fairlead.runs import run_folder
+from fairlead.runs.files import kind_of
+from fairlead.runs.read_rows import RunFolder, run_of
 
 NAMES = ("a", "b")
 Row = dict[str, Any]
@@ -53,7 +53,7 @@ def scenario(folder: Path, rows: list[Row], plan: Plan) -> tuple[Path, RunFolder
     table = pa.Table.from_pylist(rows)
     write(table, folder / "messages", "parquet")
     found = read(str(folder / "messages"), kind_of(str(folder / "messages"), None, {}))
-    with FolderDelivery(str(folder / "out"), overwrite=False) as delivery:
+    with FolderTables(str(folder / "out"), overwrite=False) as delivery:
         result = in_memory.run(found, {"pool": plan}, delivery.making, in_memory.MemoryOptions())
         run_folder.write_scenario(delivery, "pool", plan, "parquet")
         delivery.write_json("comparison.json", result.to_dict())

@@ -29,9 +29,9 @@ from fairlead.pipeline.columns import TIME
 from fairlead.pipeline.dispatch import prepare, rejected, run
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.intake.validate import validate
-from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.folder import FolderDelivery
+from fairlead.pipeline.output.folder_tables import FolderTables
 from fairlead.results.summary import Summary
+from fairlead.runs.options import Options
 
 SHOP = Cluster.of(
     "msmq",
@@ -111,7 +111,7 @@ def deliver(
 ) -> tuple[list[tuple[Any, ...]], Summary]:
     """Run a dispatch; returns what was written, in the order of the files, and the summary."""
     changes = more.pop("changes", CHANGES)
-    with FolderDelivery(str(out), overwrite=False) as delivery:
+    with FolderTables(str(out), overwrite=False) as delivery:
         summary = run(spark, frame, clusters, changes, delivery, Options(**more))
         delivery.finish()
     rows: list[tuple[Any, ...]] = []
@@ -609,7 +609,7 @@ def test_two_runs_over_millions_agree(spark: SparkSession, tmp_path: Path) -> No
     for partitions in (3, 17):
         out = tmp_path / f"out{partitions}"
         source = spark.read.parquet(str(tmp_path / "in")).repartition(partitions)
-        with FolderDelivery(str(out), overwrite=False) as delivery:
+        with FolderTables(str(out), overwrite=False) as delivery:
             summary = run(spark, source, [SHOP, LAB], changes, delivery)
             delivery.finish()
         assert summary.blocks > 1

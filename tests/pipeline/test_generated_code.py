@@ -20,11 +20,11 @@ from tests.test_mixed import clusters_of
 from fairlead import Change, Cluster
 from fairlead.compiled.plan import Plan
 from fairlead.pipeline import dispatch, replay
-from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.folder import FolderDelivery
+from fairlead.pipeline.output.folder_tables import FolderTables
 from fairlead.pipeline.routing.by_place import MOST_COUNTED
 from fairlead.pipeline.spark.session import LONGEST_METHOD
 from fairlead.pipeline.streaming.follow import follow
+from fairlead.runs.options import Options
 
 COMMAND = "fairlead dispatch"
 
@@ -74,7 +74,7 @@ def frame_of(spark: SparkSession, messages: list[dict[str, Any]]) -> DataFrame:
 def delivered(frame: DataFrame, out: Path, clusters: list[Cluster], changes: list[Change]) -> None:
     """Dispatched as the command does it: with ids checked, and with what a report tells."""
     options = Options(where="messages", rows_a_block=100, command=COMMAND)
-    with FolderDelivery(str(out), overwrite=False) as delivery:
+    with FolderTables(str(out), overwrite=False) as delivery:
         dispatch.run(frame.sparkSession, frame, clusters, changes, delivery, options)
         delivery.finish()
 
@@ -158,7 +158,7 @@ def test_of_a_replay(
         }
     plans = {"as it was": Plan(clusters, changes), "without changes": Plan(clusters, [])}
     options = Options(where="messages", rows_a_block=100, command=COMMAND)
-    with FolderDelivery(str(tmp_path / "out"), overwrite=False) as delivery:
+    with FolderTables(str(tmp_path / "out"), overwrite=False) as delivery:
         replay.run(spark, frame_of(spark, messages), plans, delivery, options)
         delivery.finish()
     assert largest() < (LONGEST_METHOD,)

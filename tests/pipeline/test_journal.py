@@ -17,10 +17,10 @@ from fairlead import Balancer, Change, dispatch, load_clusters, rejected, route
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.pipeline.dispatch import prepare
-from fairlead.pipeline.options import Options
 from fairlead.pipeline.replay import replay as replay_on_spark
 from fairlead.replay import replay
 from fairlead.rows import ATTEMPT, JOURNAL
+from fairlead.runs.options import Options
 
 SYSTEMS = ("smartsockets", "ibm-mq", "priority-failover")
 """With several destinations and streams, with bindings, with steps that follow of themselves."""

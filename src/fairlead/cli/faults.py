@@ -91,7 +91,7 @@ def sparks_line(error: Exception) -> str | None:
 
 def machines_line(error: Exception) -> str | None:
     """What this machine, or another one, has no room for; None for anything else."""
-    from fairlead.pipeline.output.disk_full import no_room
+    from fairlead.runs.disk_full import no_room
 
     if isinstance(error, MemoryError):
         return f"found no more memory, allowed: less at a time; {NOTHING}"

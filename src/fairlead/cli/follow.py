@@ -25,9 +25,9 @@ from fairlead.errors import UserError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from fairlead.pipeline.streaming.commit import Commit
     from fairlead.pipeline.streaming.follow import Source
     from fairlead.results.summary import Summary
+    from fairlead.runs.stream_folder import Commit
 
 SECONDS_A_PAGE: Final = 10
 """How often the page is drawn anew, at most."""
@@ -65,9 +65,9 @@ def run_follow(
     from pyspark import __version__ as spark_version
 
     from fairlead.measure.facts import made
-    from fairlead.pipeline.options import Options
-    from fairlead.pipeline.paths import TABLE, local
     from fairlead.pipeline.streaming.follow import NO_CONNECT, StreamRequest, check, start
+    from fairlead.runs.options import Options
+    from fairlead.runs.paths import TABLE, local
 
     if (master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://"):
         raise UserError(NO_CONNECT)
@@ -149,7 +149,7 @@ class BatchPrinter:
     def draw(self, summary: Summary) -> None:
         """Draw the page, if one is wanted."""
         if self.page:
-            from fairlead.pipeline.streaming.commit import write_text
+            from fairlead.runs.stream_folder import write_text
 
             write_text(self.out / report.NAME, report.render(summary.to_dict()))
             self._drawn = time.monotonic()
@@ -163,8 +163,8 @@ def names_of(spark: SparkSession, where: str, files: int) -> DataFrame:
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    from fairlead.pipeline.paths import for_spark
     from fairlead.pipeline.spark.refusals import not_reached, why
+    from fairlead.runs.paths import for_spark
 
     schema = "path string, modificationTime timestamp, length bigint, content binary"
     reader = spark.readStream.format("binaryFile").schema(schema)

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from fairlead.pipeline.output import run_folder
-from fairlead.pipeline.output.disk_full import writing
-from fairlead.pipeline.output.folder import of_this_machine
-from fairlead.pipeline.paths import COMPARISON, SUMMARY
+from fairlead.runs import run_folder
+from fairlead.runs.disk_full import writing
+from fairlead.runs.folder import of_this_machine
+from fairlead.runs.paths import COMPARISON, SUMMARY
 
 if TYPE_CHECKING:
     from fairlead.cli.progress import Stages
     from fairlead.cli.table import MessagesTable
     from fairlead.compiled.plan import Plan
-    from fairlead.pipeline.output.delivery import ResultsDelivery
     from fairlead.results.comparison import Comparison, Window
     from fairlead.results.summary import Summary
+    from fairlead.runs.delivery import ResultsDelivery
 
 
 def dispatch_in_memory(

@@ -14,7 +14,7 @@ import typer
 
 from fairlead.balance.objects import hint, shown
 from fairlead.errors import UserError
-from fairlead.pipeline.paths import is_elsewhere, local
+from fairlead.runs.paths import is_elsewhere, local
 
 MOST_DAYS: Final = 10_000_000
 UNITS: Final = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}

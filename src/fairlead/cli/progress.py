@@ -10,7 +10,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from fairlead.pipeline.progress import Tell
+from fairlead.runs.progress import Tell
 
 
 class Stages:

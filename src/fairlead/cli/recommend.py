@@ -52,13 +52,13 @@ def run_recommend(
     from fairlead.compiled.plan import Plan
     from fairlead.config.written import as_toml
     from fairlead.measure.facts import made
-    from fairlead.pipeline.constants import RESERVED
-    from fairlead.pipeline.intake.names import check_replayed
-    from fairlead.pipeline.output.folder import FolderDelivery
-    from fairlead.pipeline.paths import RECOMMENDATION
     from fairlead.recommend.goal import cost_of, target_of
     from fairlead.recommend.recommend import SearchRequest, recommend
     from fairlead.recommend.space import space_of
+    from fairlead.runs.constants import RESERVED
+    from fairlead.runs.folder import FolderDelivery
+    from fairlead.runs.names import check_replayed
+    from fairlead.runs.paths import RECOMMENDATION
 
     aim = target_of(target)
     clusters = load_clusters(cluster)

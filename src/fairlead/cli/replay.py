@@ -33,8 +33,8 @@ from fairlead.config.differences import more_traffic
 from fairlead.config.scenario_file import MAX_RATE, RATE_DECIMALS, RATES, number
 from fairlead.config.scenarios import load_scenarios
 from fairlead.errors import UserError
-from fairlead.pipeline.paths import inside, is_elsewhere
 from fairlead.rows import ATTEMPT
+from fairlead.runs.paths import inside, is_elsewhere
 from fairlead.text import length, moment
 
 if TYPE_CHECKING:
@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fairlead.compiled.plan import Plan
-    from fairlead.pipeline.output.delivery import ResultsDelivery
+    from fairlead.pipeline.output.tables_delivery import TablesDelivery
     from fairlead.results.comparison import Comparison, ScenarioResult, Waits, Window
+    from fairlead.runs.delivery import ResultsDelivery
 
 TIMED: Final = ("mean_wait", "p50_wait", "p90_wait", "p99_wait", "max_wait")
 WORST: Final = "worst_"
@@ -98,9 +99,9 @@ def run_replay(
     if engine is EngineName.memory:
         refuse_elsewhere(changes, "--engine memory")
     request = scenarios(clusters, changes_here(changes), scenario_file, *rate)
-    from fairlead.pipeline.constants import RESERVED
-    from fairlead.pipeline.intake.names import check_replayed
     from fairlead.pipeline.output.choose_target import delivery_to
+    from fairlead.runs.constants import RESERVED
+    from fairlead.runs.names import check_replayed
 
     if command is not None:
         report.check_installed()
@@ -160,7 +161,7 @@ def run_replay(
 def _on_spark(
     table: MessagesTable,
     asked_of: Callable[[SparkSession], ReplayRequest],
-    delivery: ResultsDelivery,
+    delivery: TablesDelivery,
     file_format: str,
     stages: Stages,
     *,
@@ -171,8 +172,8 @@ def _on_spark(
 ) -> Comparison:
     from fairlead.pipeline import replay as pipeline
     from fairlead.pipeline.intake.read import reading
-    from fairlead.pipeline.options import Options
     from fairlead.replay.scale import Scale
+    from fairlead.runs.options import Options
 
     with reading():
         spark = started(master, stages, small=table.is_small, page=command is not None)

@@ -49,7 +49,7 @@ def listen() -> None:
 
 def say(stopped: Stopped) -> int:
     """Say that the command was stopped; returns the status."""
-    deliver = sys.modules.get("fairlead.pipeline.output.delivery")
+    deliver = sys.modules.get("fairlead.runs.delivery")
     delivered = deliver.ResultsDelivery.delivered if deliver is not None else []
     what = f"delivered before: {', '.join(delivered)}" if delivered else NOTHING
     line = f"stopped; {what}" if DELIVERING_NOTHING.isdisjoint(sys.modules) else "stopped"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from fairlead.cli.arguments import pairs
 from fairlead.cli.options import Read
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.paths import TABLE, inside, local, refuse_of_files
 from fairlead.rows import without_decisions
+from fairlead.runs.paths import TABLE, inside, local, refuse_of_files
 from fairlead.text import plural
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class MessagesTable(NamedTuple):
     @property
     def is_small(self) -> bool:
         """Whether the files have few rows, by their sizes."""
-        from fairlead.pipeline.intake.files import files_in
+        from fairlead.runs.files import files_in
 
         place = local(self.where)
         if place is None or not place.exists():
@@ -80,9 +80,9 @@ class MessagesTable(NamedTuple):
 
         `added`: columns that the command adds; `check`: what else is asked of the names.
         """
-        from fairlead.pipeline.intake.arrow_types import refuse_unknown, schema_of
-        from fairlead.pipeline.intake.files import kind_of, names_in, readable
-        from fairlead.pipeline.intake.names import names_of
+        from fairlead.runs.arrow_types import refuse_unknown, schema_of
+        from fairlead.runs.files import kind_of, names_in, readable
+        from fairlead.runs.names import names_of
 
         if self.number_rows and "id" in self.columns:
             raise UserError("--number-rows makes the column id; --column id=… would be ignored")
@@ -134,7 +134,7 @@ class MessagesTable(NamedTuple):
         from fairlead.memory.columns import mapped
         from fairlead.memory.files import CheckedTable, read
         from fairlead.memory.fits import check_fits
-        from fairlead.pipeline.intake.files import kind_of
+        from fairlead.runs.files import kind_of
 
         kind = kind_of(self.where, self.input_format, self.options)
         check_fits(self.where, kind)
@@ -150,7 +150,7 @@ class MessagesTable(NamedTuple):
     def _read_in_memory(self) -> bool:
         """Whether memory reads such a table, as far as its format, options and types tell."""
         from fairlead.memory.files import refuse_what_spark_reads
-        from fairlead.pipeline.intake.files import kind_of
+        from fairlead.runs.files import kind_of
 
         try:
             kind = kind_of(self.where, self.input_format, self.options)
@@ -161,7 +161,7 @@ class MessagesTable(NamedTuple):
 
     def suggest_memory(self, read: int, to: Console) -> None:
         """Say what would do for a table of so few rows on this machine, if it reads that."""
-        from fairlead.pipeline.paths import local
+        from fairlead.runs.paths import local
 
         place = local(self.where)
         if read <= FEW and place is not None and place.exists() and self._read_in_memory():

@@ -9,9 +9,9 @@ from fairlead.balance.change import Change
 from fairlead.balance.times import MICROS
 from fairlead.cli.show import console, print_table, printable, table
 from fairlead.compiled.plan import Plan
-from fairlead.pipeline.output.run_folder import clusters_of
-from fairlead.pipeline.questions.runs import run_of
 from fairlead.results.waited import Beside, Waited, WaitedAlternative
+from fairlead.runs.read_rows import run_of
+from fairlead.runs.run_folder import clusters_of
 from fairlead.text import length, moment, plural
 
 MOST = 10

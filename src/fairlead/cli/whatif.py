@@ -12,7 +12,7 @@ from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
 from fairlead.errors import UserError
-from fairlead.pipeline.paths import inside, is_elsewhere
+from fairlead.runs.paths import inside, is_elsewhere
 from fairlead.text import date, length, plural
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ def run_whatif(
         raise UserError(f"--at: found {at!r}, allowed: a number of seconds, or a timestamp")
     from fairlead.balance.change import Change
     from fairlead.compiled.plan import Plan
-    from fairlead.pipeline.output.run_folder import clusters_of, read_manifest
     from fairlead.replay.raised import refuse_fifo
+    from fairlead.runs.run_folder import clusters_of, read_manifest
 
     def plan_of(manifest: Mapping[str, Any]) -> Plan:
         if not manifest.get("replay"):
@@ -50,7 +50,7 @@ def run_whatif(
                 "machine"
             )
         from fairlead.memory.whatif import what_if as in_memory
-        from fairlead.pipeline.questions.runs import run_of
+        from fairlead.runs.read_rows import run_of
 
         with Stages(1) as stages, stages("replay"):
             answer = in_memory(Path(out), run_of(Path(out)), plan, group, time, priority)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from fairlead.balance.message import ALLOWED_WORDS, CONTRADICTIONS, SET_PRIORITY, SPELLED_ALIKE
+from fairlead.balance.message import SET_PRIORITY, SPELLED_ALIKE
 from fairlead.balance.objects import shown
 from fairlead.balance.times import (
     EXACT,
@@ -34,6 +34,7 @@ from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import in_order
 from fairlead.compiled.plan import Plan
 from fairlead.compiled.required_columns import LONGEST_SERVICE, SECONDS, ServedClusters
+from fairlead.compiled.row_checks import EVERYBODY, Condition, word_checks
 from fairlead.compiled.unique import all_different
 from fairlead.errors import MessageError
 from fairlead.rows import DECISION
@@ -65,7 +66,7 @@ def checked(messages: pa.Table, heeded: Collection[str], *, trust_ids: bool) -> 
     """A table in which every row is a message. Raises MessageError."""
     _check_names(messages.column_names)
     _check_types(messages)
-    for name in ("id", "cluster", "group", "tenant", *sorted(heeded)):
+    for name in (*EVERYBODY, *sorted(heeded)):
         _check_utf8(messages, name)
     ids = text(messages, "id")
     if pc.any(pc.equal(ids, "")).as_py():
@@ -131,22 +132,19 @@ def _check_utf8(messages: pa.Table, name: str) -> None:
 
 
 def _check_words(messages: pa.Table, heeded: Collection[str]) -> None:
-    for name, words in ALLOWED_WORDS.items():
-        if name not in messages.column_names or name not in heeded:
-            continue
-        for value in pc.unique(text(messages, name)).to_pylist():
-            if value and value not in words:
-                raise MessageError(
-                    f"messages: {name}: found {value!r}, allowed: {', '.join(words)}, empty"
-                )
-    for rule in CONTRADICTIONS:
-        if rule.flag not in heeded:
-            continue
-        flagged = pc.equal(text(messages, rule.flag), "true")
-        for name in rule.excludes:
-            both = pc.and_(flagged, pc.not_equal(text(messages, name), ""))
+    for check in word_checks(messages.column_names, heeded):
+        cells = text(messages, check.column)
+        if check.condition is Condition.ONE_OF:
+            for value in pc.unique(cells).to_pylist():
+                if value and value not in check.words:
+                    raise MessageError(
+                        f"messages: {check.column}: found {value!r}, allowed: {check.allowed}"
+                    )
+        else:
+            other = text(messages, check.words[0])
+            both = pc.and_(pc.equal(cells, "true"), pc.not_equal(other, ""))
             if pc.any(both).as_py():
-                raise MessageError(f"messages: {rule.flag}: a message with it has no {name}")
+                raise MessageError(f"messages: {check.fixed}")
 
 
 def check_keys(messages: pa.Table, plan: Plan) -> None:

@@ -19,7 +19,7 @@ from fairlead.compiled.plan import Plan
 from fairlead.compiled.unique import all_different
 from fairlead.memory.validate import ValidatedRows, text
 from fairlead.memory.values import to_text
-from fairlead.pipeline.constants import LONGEST_SHOWN
+from fairlead.runs.constants import LONGEST_SHOWN
 
 KIND: Final = re.compile(": found|: a message")
 

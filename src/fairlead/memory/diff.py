@@ -21,13 +21,13 @@ from fairlead.errors import MessageError, UserError
 from fairlead.memory import numbers
 from fairlead.memory.files import read
 from fairlead.memory.validate import column, text
-from fairlead.pipeline.constants import MAX_MOVES
-from fairlead.pipeline.intake.files import kind_of
-from fairlead.pipeline.output.run_folder import clusters_of
-from fairlead.pipeline.questions.runs import DECISIONS, RunFolder, read_rows
 from fairlead.replay.words import AGAIN
 from fairlead.results.diff import Balance, Diff, Move
 from fairlead.rows import JOURNAL, without_decisions
+from fairlead.runs.constants import MAX_MOVES
+from fairlead.runs.files import kind_of
+from fairlead.runs.read_rows import DECISIONS, RunFolder, read_rows
+from fairlead.runs.run_folder import clusters_of
 
 SIDES: Final = ("before", "after")
 Place = tuple[str, str | None]

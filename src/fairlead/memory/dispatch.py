@@ -37,12 +37,12 @@ from fairlead.memory.journal import messages_of
 from fairlead.memory.validate import column, refuse_other_units, simple, text, validate
 from fairlead.memory.values import is_text
 from fairlead.memory.write import write
-from fairlead.pipeline.constants import ALL_ROWS
-from fairlead.pipeline.intake.names import check_names
-from fairlead.pipeline.output.run_folder import manifest
-from fairlead.pipeline.progress import Progress, quiet
 from fairlead.results.comparison import Window
 from fairlead.results.summary import Summary
+from fairlead.runs.constants import ALL_ROWS
+from fairlead.runs.names import check_names
+from fairlead.runs.progress import Progress, quiet
+from fairlead.runs.run_folder import manifest
 
 log = logging.getLogger("fairlead")
 

@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 
 from fairlead.errors import UserError
 from fairlead.memory.fits import OTHERWISE, available, too_large
-from fairlead.pipeline.constants import LONGEST_SHOWN, NO_CHARACTER, ROW_DIGITS
-from fairlead.pipeline.intake import csv_lines
-from fairlead.pipeline.intake.arrow_types import as_spark_has, refuse_unknown, schema_of, stored
-from fairlead.pipeline.intake.files import (
+from fairlead.runs import csv_lines
+from fairlead.runs.arrow_types import as_spark_has, refuse_unknown, schema_of, stored
+from fairlead.runs.constants import LONGEST_SHOWN, NO_CHARACTER, ROW_DIGITS
+from fairlead.runs.files import (
     COMPRESSIONS,
     LONGEST_CELL,
     ONE_LINE,
@@ -40,7 +40,7 @@ from fairlead.pipeline.intake.files import (
     text_after,
     too_deep,
 )
-from fairlead.pipeline.paths import local
+from fairlead.runs.paths import local
 
 UNDERSTOOD: Final = {"sep", "encoding", "multiLine", "recursiveFileLookup", "mode"}
 """Options of Spark's reader that this one has, too."""

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from fairlead.errors import UserError
-from fairlead.pipeline.intake.files import COMPRESSIONS, Kind, files_in
-from fairlead.pipeline.paths import local
+from fairlead.runs.files import COMPRESSIONS, Kind, files_in
+from fairlead.runs.paths import local
 
 TIMES: Final = {"parquet": 20}
 """So many bytes of memory a byte of a file takes, reading and deciding included."""

@@ -36,14 +36,14 @@ from fairlead.memory.processes import at_once, processes
 from fairlead.memory.scale import scale_rate
 from fairlead.memory.validate import ValidatedRows, refuse_other_units, text, validate
 from fairlead.memory.write import write
-from fairlead.pipeline.constants import LATE_ROWS, NO_ROWS
-from fairlead.pipeline.intake.names import check_replayed
-from fairlead.pipeline.options import in_full
-from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
-from fairlead.pipeline.progress import Tell
-from fairlead.pipeline.questions.runs import DECISIONS
 from fairlead.replay.scale import Scale, by_scale
 from fairlead.results.comparison import Comparison, Longest, ScenarioResult
+from fairlead.runs.constants import LATE_ROWS, NO_ROWS
+from fairlead.runs.names import check_replayed
+from fairlead.runs.options import in_full
+from fairlead.runs.progress import Tell
+from fairlead.runs.read_rows import DECISIONS
+from fairlead.runs.scenario_folders import REJECTED, folder_names
 
 log = logging.getLogger("fairlead")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,30 +10,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fairlead.balance.message import (
-    ALLOWED_WORDS,
-    CONTRADICTIONS,
-    SET_PRIORITY,
-    SPELLED_ALIKE,
-    WHOLE_NUMBERS,
-)
-from fairlead.balance.times import LATEST, MICROS, SINCE, THEN, TIMES, UNITS, counts
+from fairlead.balance.message import SET_PRIORITY, SPELLED_ALIKE
+from fairlead.balance.times import LATEST, MICROS, SINCE, THEN, UNITS, counts
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import Bools
 from fairlead.compiled.plan import Plan
-from fairlead.compiled.required_columns import (
-    ALL_WORK,
-    LONGEST_SERVICE,
-    SECONDS,
-    ServedClusters,
-    served,
+from fairlead.compiled.required_columns import ServedClusters
+from fairlead.compiled.row_checks import (
+    NUMBER_OR_TEXT,
+    TIME_TYPES,
+    Condition,
+    RowCheck,
+    row_checks,
+    wrong_type,
 )
 from fairlead.errors import MessageError
 from fairlead.memory import numbers
 from fairlead.memory.files import CheckedTable, is_utf8
 from fairlead.memory.numbers import Numbers, is_number, is_text
 from fairlead.memory.values import DOUBLE, cast, to_text
-from fairlead.pipeline.constants import LONGEST_SHOWN, MADE_BY, WAYS
+from fairlead.runs.constants import LONGEST_SHOWN, MADE_BY, WAYS
 
 NAMES: Final = {
     pa.int8(): "tinyint",
@@ -60,6 +56,8 @@ class ValidatedRows:
     ids: pa.Array
     time: Int64s
     """Whole microseconds."""
+    timed: Bools
+    """Where `time` is one."""
     service: Numbers
     """Whole microseconds."""
     good: Bools
@@ -89,26 +87,16 @@ def validate(found: CheckedTable, *plans: Plan, worked: bool = False) -> Validat
         service = numbers.seconds(column(table, "service_time"))
     ids = to_text(column(table, "id"))
     good = np.ones(len(table), np.bool_)
-    rows = ValidatedRows(table, time.values, ids, time.values, service, good, {})
+    rows = ValidatedRows(table, time.values, ids, time.values, time.known, service, good, {})
     for row, why in enumerate(found.malformed or []):
         if why is not None:
             rows.reasons[row], good[row] = why, False
-    rows.reject(~said(table, "id"), lambda _: "id: found nothing, allowed: a text")
-    relevant = set().union(*(plan.relevant_attributes for plan in plans))
-    for name in sorted({"id", "cluster", "group", "tenant", *relevant} & {*table.column_names}):
-        if (bad := _no_utf8(column(table, name))) is not None:
-            _reject(rows, bad, name, "text in UTF-8")
-    _check_units(rows, time)
-    _reject(rows, ~time.known, "time", TIMES)
     if "position" in table.column_names:
-        place = numbers.whole(column(table, "position"))
-        rows.key = place.values
-        _reject(rows, ~place.known, "position", "an integer")
-    if "service_time" in table.column_names:
-        _check_service(rows, [ALL_WORK] if worked else [*map(served, plans)])
-    if worked:
-        _check_order(rows)
-    _check_words(rows, relevant)
+        rows.key = numbers.whole(column(table, "position")).values
+    for check in row_checks(table.column_names, *plans, worked=worked):
+        if check.condition is Condition.MOMENT:
+            _check_units(rows, time)
+        _reject(rows, BAD[check.condition](rows, check), check)
     return rows
 
 
@@ -144,39 +132,29 @@ def simple(kind: pa.DataType) -> str:
 
 def _check_types(table: pa.Table) -> None:
     kinds = {field.name: field.type for field in table.schema}
-    for name in ("position", "service_time", *WHOLE_NUMBERS):
+    for name in NUMBER_OR_TEXT:
         kind = kinds.get(name, pa.string())
         if not (is_number(kind) or is_text(kind) or pa.types.is_null(kind)):
-            raise MessageError(
-                f"messages: {name}: found a column of type {simple(kind)}, "
-                "allowed: a number, or text"
-            )
+            raise wrong_type(name, simple(kind))
     if pa.types.is_floating(kinds["id"]):
-        raise MessageError(
-            f"messages: id: found a column of type {simple(kinds['id'])}, allowed: {SPELLED_ALIKE}"
-        )
+        raise wrong_type("id", simple(kinds["id"]), SPELLED_ALIKE)
     time = kinds["time"]
     dated = pa.types.is_timestamp(time) or pa.types.is_date(time)
     if not (dated or is_number(time) or is_text(time)):
-        raise MessageError(
-            f"messages: time: found a column of type {simple(time)}, "
-            "allowed: a timestamp, a number of seconds, or text"
-        )
+        raise wrong_type("time", simple(time), TIME_TYPES)
 
 
-def _reject(rows: ValidatedRows, bad: Bools, name: str, allowed: str) -> None:
-    """Reject rows for what stands in a column."""
+def _reject(rows: ValidatedRows, bad: Bools, check: RowCheck) -> None:
+    """Reject rows that do not pass a check."""
     if not (bad & rows.good).any():
         return
-    words = text(rows.table, name)
-    rows.reject(bad, lambda row: f"{name}: found {_shown(words[row].as_py())}, allowed: {allowed}")
-
-
-def _no_utf8(values: pa.Array) -> Bools | None:
-    """Which bytes are no text, where they should be; None: none could be."""
-    if not pa.types.is_binary(values.type):
-        return None
-    return np.array([not is_utf8(value or b"") for value in values.to_pylist()], np.bool_)
+    if check.fixed:
+        rows.reject(bad, lambda _: check.fixed)
+        return
+    name, words = check.column, text(rows.table, check.column)
+    rows.reject(
+        bad, lambda row: f"{name}: found {_shown(words[row].as_py())}, allowed: {check.allowed}"
+    )
 
 
 def _shown(word: str) -> str:
@@ -216,61 +194,76 @@ def refuse_other_units(rows: ValidatedRows, where: str) -> None:
         raise MessageError(line, f"{line}: --column 'time={line.rpartition(MADE_BY)[2]}'")
 
 
-def _check_service(rows: ValidatedRows, whose: Collection[ServedClusters]) -> None:
-    """How long a message takes must be a number, where anybody asks."""
-    table, service = rows.table, rows.service
-    nothing = ~said(table, "service_time")
-    outside = (service.values < 0) | (service.values > LONGEST_SERVICE * MICROS)
-    bad = ~nothing & (~service.known | outside)
-    needy = [need for need in whose if not need.nobody]
-    masks = [_are(table, need) for need in needy]
-    why = SECONDS if ALL_WORK in needy else "a number; completions decide here"
-    missing = f"service_time: found nothing, allowed: {why}"
-    for mask in masks:
-        rows.reject(nothing & mask, lambda _: missing)
-    for mask in masks:
-        _reject(rows, bad & mask, "service_time", SECONDS)
-    _reject(rows, bad, "service_time", f"{SECONDS}, or empty")
+# -------- which rows do not pass
 
 
-def _are(table: pa.Table, served: ServedClusters) -> Bools:
+def _is_silent(rows: ValidatedRows, check: RowCheck) -> Bools:
+    return ~said(rows.table, check.column)
+
+
+def _no_utf8(rows: ValidatedRows, check: RowCheck) -> Bools:
+    values = column(rows.table, check.column)
+    if not pa.types.is_binary(values.type):
+        return np.zeros(len(values), np.bool_)
+    return np.array([not is_utf8(value or b"") for value in values.to_pylist()], np.bool_)
+
+
+def _no_moment(rows: ValidatedRows, _: RowCheck) -> Bools:
+    return ~rows.timed
+
+
+def _no_place(rows: ValidatedRows, check: RowCheck) -> Bools:
+    return ~numbers.whole(column(rows.table, check.column)).known
+
+
+def _is_unserved(rows: ValidatedRows, check: RowCheck) -> Bools:
+    return _is_silent(rows, check) & _are(rows.table, check.whose)
+
+
+def _no_service(rows: ValidatedRows, check: RowCheck) -> Bools:
+    service = rows.service
+    outside = (service.values < check.least) | (service.values > check.most * MICROS)
+    bad = said(rows.table, check.column) & (~service.known | outside)
+    return bad if check.whose is None else bad & _are(rows.table, check.whose)
+
+
+def _no_whole(rows: ValidatedRows, check: RowCheck) -> Bools:
+    cells = numbers.integral(column(rows.table, check.column))
+    bad = ~cells.known | (cells.values < check.least) | (cells.values > check.most)
+    return said(rows.table, check.column) & bad
+
+
+def _is_other(rows: ValidatedRows, check: RowCheck) -> Bools:
+    return ~_in(text(rows.table, check.column), ["", *check.words])
+
+
+def _has_both(rows: ValidatedRows, check: RowCheck) -> Bools:
+    flagged = _in(text(rows.table, check.column), ["true"])
+    return flagged & ~_in(text(rows.table, check.words[0]), [""])
+
+
+BAD: Final[Mapping[Condition, Callable[[ValidatedRows, RowCheck], Bools]]] = {
+    Condition.SAID: _is_silent,
+    Condition.UTF8: _no_utf8,
+    Condition.MOMENT: _no_moment,
+    Condition.PLACE: _no_place,
+    Condition.SERVED: _is_unserved,
+    Condition.SERVICE: _no_service,
+    Condition.WHOLE: _no_whole,
+    Condition.ONE_OF: _is_other,
+    Condition.WITHOUT: _has_both,
+}
+
+
+def _are(table: pa.Table, served: ServedClusters | None) -> Bools:
     """Which messages these are."""
     work: Bools = np.asarray(pc.not_equal(text(table, "type"), SET_PRIORITY))
-    if served.clusters is None:
+    if served is None or served.clusters is None:
         return work
     names = pa.array(sorted(served.clusters), pa.string())
     named: Bools = np.asarray(pc.is_in(text(table, "cluster"), names))
     return work & named
 
 
-def _check_order(rows: ValidatedRows) -> None:
-    """What orders work, and how often it fails, must be whole numbers."""
-    for name, (least, most) in WHOLE_NUMBERS.items():
-        if name in rows.table.column_names:
-            cells = numbers.integral(column(rows.table, name))
-            bad = ~cells.known | (cells.values < least) | (cells.values > most)
-            allowed = f"an integer from {least} to {most}, or empty"
-            _reject(rows, said(rows.table, name) & bad, name, allowed)
-
-
-def _check_words(rows: ValidatedRows, heeded: Collection[str]) -> None:
-    names = rows.table.column_names
-    for name, words in ALLOWED_WORDS.items():
-        if name in names and name in heeded:
-            bad = ~_in(text(rows.table, name), ["", *words])
-            _reject(rows, bad, name, f"{', '.join(words)}, or empty")
-    for rule in CONTRADICTIONS:
-        for name in rule.excludes:
-            if rule.flag in names and name in names and rule.flag in heeded:
-                flagged = _in(text(rows.table, rule.flag), ["true"])
-                both = flagged & np.asarray(pc.not_equal(text(rows.table, name), ""))
-                reason = f"{rule.flag}: a message with it has no {name}"
-                rows.reject(both, _always(reason))
-
-
 def _in(column: pa.Array, words: Sequence[str]) -> Bools:
     return np.asarray(pc.is_in(column, pa.array(words, pa.string())))
-
-
-def _always(reason: str) -> Callable[[int], str]:
-    return lambda _: reason

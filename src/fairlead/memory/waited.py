@@ -31,8 +31,8 @@ from fairlead.memory.numbers import times
 from fairlead.memory.prepared import prepared, simulated
 from fairlead.memory.validate import column, text, validate
 from fairlead.memory.whatif import messages_of, starts
-from fairlead.pipeline.questions.runs import RunFolder, rejection
 from fairlead.results.waited import Beside, Waited, WaitedAlternative
+from fairlead.runs.read_rows import RunFolder, rejection
 
 FIFO: Final = "fifo"
 READERS, PRIORITY = "readers", "priority"

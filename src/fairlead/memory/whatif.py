@@ -25,10 +25,10 @@ from fairlead.memory.files import CheckedTable
 from fairlead.memory.numbers import times
 from fairlead.memory.prepared import prepared, simulated
 from fairlead.memory.validate import column, text, validate
-from fairlead.pipeline.constants import MAX_LISTED, MAX_NAMED
-from fairlead.pipeline.questions.runs import RunFolder
 from fairlead.results.whatif import RaiseEffect, Shift
 from fairlead.rows import ATTEMPT, DECISION
+from fairlead.runs.constants import MAX_LISTED, MAX_NAMED
+from fairlead.runs.read_rows import RunFolder
 
 RAISE: Final = "~__fairlead_raised"
 """How the id of the row more begins: after all others of its time."""

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from fairlead.memory.values import double_text, is_text, to_text
-from fairlead.pipeline.constants import SPELLED_OUT
+from fairlead.runs.constants import SPELLED_OUT
 
 ROWS_A_GROUP: Final = 1 << 20
 SPECIAL: Final = '[,"\\r\\n]'

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from fairlead.pipeline.constants import PREFIX
+from fairlead.runs.constants import PREFIX
 
 KEY: Final = PREFIX + "key"
 """What orders the messages, then `ID`: the position, or the time."""

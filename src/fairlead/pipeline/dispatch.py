@@ -43,11 +43,8 @@ from fairlead.pipeline.intake.unique import unique
 from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, validate
 from fairlead.pipeline.measure.counts import count, count_for_report
 from fairlead.pipeline.measure.counts import messages as counted_messages
-from fairlead.pipeline.options import DEFAULTS, Options
-from fairlead.pipeline.output import run_folder
-from fairlead.pipeline.output.delivery import ResultsDelivery
 from fairlead.pipeline.output.read_back import rejections as counted_rejections
-from fairlead.pipeline.paths import SUMMARY
+from fairlead.pipeline.output.tables_delivery import TablesDelivery
 from fairlead.pipeline.routing.block_states import begin
 from fairlead.pipeline.routing.blocks import Sample, cut, latest_so_far, sample
 from fairlead.pipeline.routing.by_place import by_place, timetable_of
@@ -71,6 +68,9 @@ from fairlead.pipeline.spark.executors import check_executors
 from fairlead.pipeline.spark.session import compiled_methods
 from fairlead.results.summary import Summary
 from fairlead.rows import DECISION, JOURNAL
+from fairlead.runs import run_folder
+from fairlead.runs.options import DEFAULTS, Options
+from fairlead.runs.paths import SUMMARY
 
 log = logging.getLogger("fairlead")
 
@@ -304,7 +304,7 @@ def run(
     messages: DataFrame,
     clusters: Sequence[Cluster],
     changes: Sequence[Change],
-    delivery: ResultsDelivery,
+    delivery: TablesDelivery,
     options: Options = DEFAULTS,
 ) -> Summary:
     """Dispatch a table into a delivery, which the caller finishes."""

@@ -37,22 +37,16 @@ from fairlead.pipeline.columns import (
     looked_up,
     quoted,
 )
-from fairlead.pipeline.constants import LATE_ROWS, NO_ROWS
 from fairlead.pipeline.dispatch import left_out
 from fairlead.pipeline.intake.journal import messages_of
 from fairlead.pipeline.intake.mapped import own_columns
-from fairlead.pipeline.intake.names import check_replayed
 from fairlead.pipeline.intake.read import reading
 from fairlead.pipeline.intake.scale import scale_rate
 from fairlead.pipeline.intake.tenants import one_tenant
 from fairlead.pipeline.intake.unique import unique
 from fairlead.pipeline.intake.validate import refuse_other_units, rejected_rows, text, validate
-from fairlead.pipeline.options import DEFAULTS, Options, in_full
-from fairlead.pipeline.output import run_folder
-from fairlead.pipeline.output.delivery import ResultsDelivery
 from fairlead.pipeline.output.read_back import rejections as counted_rejections
-from fairlead.pipeline.output.scenario_folders import REJECTED, folder_names
-from fairlead.pipeline.paths import COMPARISON
+from fairlead.pipeline.output.tables_delivery import TablesDelivery
 from fairlead.pipeline.routing.blocks import cut, sample, with_block
 from fairlead.pipeline.routing.journal import PLACES, others, with_places
 from fairlead.pipeline.routing.route import numbered
@@ -73,6 +67,12 @@ from fairlead.replay.scale import Scale, by_scale
 from fairlead.replay.words import AGAIN_CODES
 from fairlead.results.comparison import Comparison, Longest, ScenarioResult
 from fairlead.rows import ATTEMPT, JOURNAL
+from fairlead.runs import run_folder
+from fairlead.runs.constants import LATE_ROWS, NO_ROWS
+from fairlead.runs.names import check_replayed
+from fairlead.runs.options import DEFAULTS, Options, in_full
+from fairlead.runs.paths import COMPARISON
+from fairlead.runs.scenario_folders import REJECTED, folder_names
 
 log = logging.getLogger("fairlead")
 
@@ -245,7 +245,7 @@ def run(
     spark: SparkSession,
     messages: DataFrame,
     plans: Mapping[str, Plan],
-    delivery: ResultsDelivery,
+    delivery: TablesDelivery,
     options: Options = DEFAULTS,
     *,
     scaled: Mapping[str, Scale] | None = None,
@@ -296,7 +296,7 @@ def run(
 
 
 def _replayed(
-    ready: PreparedReplay, delivery: ResultsDelivery, options: Options, folders: Mapping[str, str]
+    ready: PreparedReplay, delivery: TablesDelivery, options: Options, folders: Mapping[str, str]
 ) -> list[ScenarioResult]:
     """The scenarios that get the same traffic; what is to be kept of their rows is written.
 
@@ -338,7 +338,7 @@ def _replayed(
 
 
 def _write_rejected(
-    ready: PreparedReplay, delivery: ResultsDelivery, spark: SparkSession, file_format: str
+    ready: PreparedReplay, delivery: TablesDelivery, spark: SparkSession, file_format: str
 ) -> dict[str, int]:
     """Write the rows that are no messages; returns how many, by reason."""
     bad = ready.rejected()

@@ -15,7 +15,6 @@ from fairlead.balance.cluster import Cluster
 from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError
 from fairlead.memory.prepared import PreparedMessages
-from fairlead.pipeline.progress import Progress, quiet
 from fairlead.recommend.ahead import Alone, trials
 from fairlead.recommend.goal import Cost, Target
 from fairlead.recommend.search import Search, Try
@@ -24,6 +23,7 @@ from fairlead.recommend.trial import part, trial
 from fairlead.recommend.verify import Verified, more_traffic, one_down, without_one
 from fairlead.results.recommendation import Held, Recommendation, TriedCluster
 from fairlead.results.summary import Made
+from fairlead.runs.progress import Progress, quiet
 from fairlead.text import length
 
 log = logging.getLogger("fairlead")

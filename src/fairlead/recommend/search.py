@@ -18,10 +18,10 @@ from random import Random
 from typing import Final
 
 from fairlead.balance.cluster import Cluster
-from fairlead.pipeline.progress import Tell
 from fairlead.recommend.goal import Cost, Target
 from fairlead.recommend.space import Point, Space
 from fairlead.recommend.trial import TrialOutcome
+from fairlead.runs.progress import Tell
 
 SEED: Final = 20_261_125
 BY_LOT: Final = 3

@@ -18,9 +18,9 @@ from fairlead.measure.bins import MAX_BINS, Bins, around, over, widths
 from fairlead.measure.facts import changes as in_words
 from fairlead.pipeline.dispatch import run
 from fairlead.pipeline.measure.over_time import bin_of
-from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.folder import FolderDelivery
+from fairlead.pipeline.output.folder_tables import FolderTables
 from fairlead.results.summary import Summary
+from fairlead.runs.options import Options
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -110,7 +110,7 @@ def dispatched(
     spark: SparkSession, rows: pa.Table, folder: Path, **more: Any
 ) -> tuple[Summary, list[Any]]:
     pq.write_table(rows, folder / "messages.parquet")
-    with FolderDelivery(str(folder / "out"), overwrite=True) as delivery:
+    with FolderTables(str(folder / "out"), overwrite=True) as delivery:
         summary = run(
             spark,
             spark.read.parquet(str(folder / "messages.parquet")),

@@ -17,11 +17,11 @@ from fairlead.pipeline.intake.changes_elsewhere import changes_at
 from fairlead.pipeline.intake.read import read
 from fairlead.pipeline.output.choose_target import delivery_to
 from fairlead.pipeline.output.claim import RunClaim
-from fairlead.pipeline.output.delivery import ResultsDelivery
-from fairlead.pipeline.output.run_folder import MANIFEST
-from fairlead.pipeline.paths import CLAIM, SUMMARY
+from fairlead.pipeline.output.tables_delivery import TablesDelivery
 from fairlead.pipeline.questions.elsewhere import run_at
 from fairlead.pipeline.spark.hadoop import HadoopPath
+from fairlead.runs.paths import CLAIM, SUMMARY
+from fairlead.runs.run_folder import MANIFEST
 
 WHOLE = {"format": 1, "file_format": "parquet", "clusters": [], "changes": []}
 KILLED = """
@@ -31,14 +31,14 @@ sys.stdout.write(msgspec.json.encode(RunClaim.own()).decode())
 """
 
 
-def opened(spark: SparkSession, place: Place, *, overwrite: bool = False) -> ResultsDelivery:
+def opened(spark: SparkSession, place: Place, *, overwrite: bool = False) -> TablesDelivery:
     """A delivery that has begun."""
     delivery = delivery_to(f"{place.uri}/out", overwrite=overwrite)
     delivery.begin(spark)
     return delivery
 
 
-def make(spark: SparkSession, delivery: ResultsDelivery, rows: int = 3) -> None:
+def make(spark: SparkSession, delivery: TablesDelivery, rows: int = 3) -> None:
     """Write what a run writes; nothing is delivered yet."""
     delivery.write(spark.range(rows).selectExpr("string(id) AS id"), "decisions", "parquet")
     delivery.write_json(MANIFEST, WHOLE)
@@ -104,7 +104,7 @@ def test_nobody_takes_results_that_are_not_whole(spark: SparkSession, place: Pla
         each for each in place.names("out") if each.endswith(".crc")
     }
     assert rows_at(spark, place) == 3
-    assert f"{place.uri}/out" in ResultsDelivery.delivered
+    assert f"{place.uri}/out" in TablesDelivery.delivered
 
 
 def test_what_nobody_finishes_leaves_nothing(spark: SparkSession, place: Place) -> None:

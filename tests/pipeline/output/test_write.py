@@ -12,9 +12,10 @@ from tests.elsewhere import other_default
 
 from fairlead.errors import OutputError, UserError
 from fairlead.pipeline.intake.read import read
-from fairlead.pipeline.output.folder import LONGEST_NAME, FolderDelivery
-from fairlead.pipeline.output.run_folder import MANIFEST, read_manifest
-from fairlead.pipeline.paths import SUMMARY
+from fairlead.pipeline.output.folder_tables import FolderTables
+from fairlead.runs.folder import LONGEST_NAME
+from fairlead.runs.paths import SUMMARY
+from fairlead.runs.run_folder import MANIFEST, read_manifest
 
 
 def numbers() -> list[float]:
@@ -43,7 +44,7 @@ def test_a_folder_of_this_machine_whatever_the_default_file_system_is(
 ) -> None:
     """A cluster's default is often another one, which has a folder of that name, or none."""
     with other_default(spark, tmp_path / "elsewhere"):
-        with FolderDelivery(str(tmp_path / "a b"), overwrite=False) as delivery:
+        with FolderTables(str(tmp_path / "a b"), overwrite=False) as delivery:
             rows = spark.range(3)
             delivery.write(rows, "x", "parquet")
             assert delivery.load(spark, "x", "parquet", rows.schema).count() == 3
@@ -60,7 +61,7 @@ def test_numbers_in_csv_are_plain_and_read_back_the_same(
     places = pa.array(range(len(given)))
     short = np.array(given, np.float32)
     rows = pa.table({"k": places, "x": given, "y": short, "n": pa.nulls(len(given), pa.float64())})
-    with FolderDelivery(str(tmp_path / "o"), overwrite=False) as delivery:
+    with FolderTables(str(tmp_path / "o"), overwrite=False) as delivery:
         delivery.write(spark.createDataFrame(rows).orderBy("k"), "x", "csv")
         delivery.finish()
     read = []
@@ -81,12 +82,12 @@ def test_numbers_in_csv_are_plain_and_read_back_the_same(
 
 
 def test_a_name_leaves_room_for_the_folder_in_the_making(tmp_path: Path) -> None:
-    with FolderDelivery(str(tmp_path / ("x" * LONGEST_NAME)), overwrite=False) as delivery:
+    with FolderTables(str(tmp_path / ("x" * LONGEST_NAME)), overwrite=False) as delivery:
         delivery.write_json(SUMMARY, {})
         delivery.finish()
     for name in ("x" * (LONGEST_NAME + 1), "ü" * LONGEST_NAME, "x" * 300):
         with pytest.raises(OutputError, match=f"found a name of .* at most {LONGEST_NAME}$"):
-            FolderDelivery(str(tmp_path / name), overwrite=False)
+            FolderTables(str(tmp_path / name), overwrite=False)
 
 
 @pytest.mark.parametrize("name", ["o[1]", "{x}", "*", "what?", "at-12:30", "back\\slash"])
@@ -94,7 +95,7 @@ def test_a_place_that_spark_would_read_otherwise_is_refused(tmp_path: Path, name
     for place in (name, f"{name}/inside"):
         (tmp_path / place).parent.mkdir(exist_ok=True)
         with pytest.raises(OutputError, match=r"found '.*' in the path .*, allowed: any without"):
-            FolderDelivery(str(tmp_path / place), overwrite=False)
+            FolderTables(str(tmp_path / place), overwrite=False)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff", b"{}", b'{"format": 2}'])

@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from fairlead import Balancer, Change, Cluster, dispatch, route
 from fairlead.pipeline.dispatch import prepare, run
-from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.folder import FolderDelivery
+from fairlead.pipeline.output.folder_tables import FolderTables
 from fairlead.pipeline.routing import affinity
+from fairlead.runs.options import Options
 
 PLAIN: dict[str, Any] = {
     "queue_manager": {"name": "hub", "clusters": ["X"]},
@@ -146,7 +146,7 @@ def keeps(spark: SparkSession) -> bool:
 
 def test_spark_keeps_nothing_of_a_run(spark: SparkSession, tmp_path: Any) -> None:
     spark.catalog.clearCache()
-    with FolderDelivery(str(tmp_path / "out"), overwrite=False) as delivery:
+    with FolderTables(str(tmp_path / "out"), overwrite=False) as delivery:
         run(spark, spark.createDataFrame(messages(GROUP)), [TURNS], [DOWN], delivery)
     assert not keeps(spark)
 
@@ -183,7 +183,7 @@ def test_each_message_is_counted_once_beside_clusters_that_fan_out(
         *({"id": f"n{k}", "time": k, "cluster": "n", "pcf": ""} for k in range(2)),
         {"id": "s", "time": 0, "cluster": "n", "pcf": "", "type": "SetPriority"},
     ]
-    with FolderDelivery(str(tmp_path / "out"), overwrite=False) as delivery:
+    with FolderTables(str(tmp_path / "out"), overwrite=False) as delivery:
         frame = spark.createDataFrame(messages(rows))
         summary = run(spark, frame, clusters, [], delivery)
     assert summary.rows == 3 + 4 + 2 * 2 + 1

@@ -16,11 +16,11 @@ from fairlead.compiled import timetable
 from fairlead.compiled.timetable import Timetable
 from fairlead.pipeline.dispatch import PreparedTable, prepare
 from fairlead.pipeline.intake.read import read
-from fairlead.pipeline.options import Options
 from fairlead.pipeline.routing import by_place as module
 from fairlead.pipeline.routing.by_place import timetable_of
 from fairlead.pipeline.routing.places import Blocks
 from fairlead.rows import DECISION
+from fairlead.runs.options import Options
 
 MEMBERS: list[dict[str, Any]] = [{"name": name} for name in "ABCD"]
 WEIGHING = [{**each, "weight": 3 + k} for k, each in enumerate(MEMBERS)]

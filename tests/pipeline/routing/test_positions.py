@@ -10,9 +10,9 @@ from tests import engines
 
 from fairlead import Change, Cluster, route
 from fairlead.pipeline.dispatch import prepare, run
-from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.folder import FolderDelivery
+from fairlead.pipeline.output.folder_tables import FolderTables
 from fairlead.pipeline.questions.explain import why
+from fairlead.runs.options import Options
 
 ROWS, ROWS_A_BLOCK = 400, 60
 CLUSTERS = [
@@ -52,7 +52,7 @@ def test_the_latest_time_is_carried_over_blocks(spark: SparkSession, tmp_path: P
     told = ("id", "destination", "sequence", "version")
     found = ready.journal().select(*told).collect()
     assert sorted(map(tuple, found)) == [tuple(row[name] for name in told) for row in wanted]
-    with FolderDelivery(str(tmp_path / "out"), overwrite=False) as delivery:
+    with FolderTables(str(tmp_path / "out"), overwrite=False) as delivery:
         run(spark, frame, CLUSTERS, CHANGES, delivery, options)
         delivery.finish()
     first = next(row for row in wanted[31:] if row["cluster"] == "counts")

@@ -8,9 +8,9 @@ from pathlib import Path
 from fairlead import Change, Cluster
 from fairlead.pipeline import dispatch
 from fairlead.pipeline.intake.read import read
-from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.folder import FolderDelivery
+from fairlead.pipeline.output.folder_tables import FolderTables
 from fairlead.pipeline.spark.session import spark_session
+from fairlead.runs.options import Options
 
 PLAIN = {
     "queue_manager": {"name": "HUB", "clusters": ["C"]},
@@ -46,7 +46,7 @@ def main(master: str, folder: Path) -> None:
     head = "id,time,cluster,queue,producer,bind,group,mode"
     table.write_text("\n".join([head, *rows, rows[5]]) + "\n")
     spark = spark_session(master)
-    with FolderDelivery(str(folder / "out"), overwrite=True) as delivery:
+    with FolderTables(str(folder / "out"), overwrite=True) as delivery:
         summary = dispatch.run(
             spark,
             read(spark, str(table)),

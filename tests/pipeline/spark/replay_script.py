@@ -9,9 +9,9 @@ from fairlead import Change, Cluster
 from fairlead.compiled.plan import Plan
 from fairlead.pipeline import replay
 from fairlead.pipeline.intake.read import read
-from fairlead.pipeline.options import Options
-from fairlead.pipeline.output.folder import FolderDelivery
+from fairlead.pipeline.output.folder_tables import FolderTables
 from fairlead.pipeline.spark.session import spark_session
+from fairlead.runs.options import Options
 
 TWO = [{"name": name, "readers": 2} for name in "AB"]
 ORDER = {"discipline": "priority"}
@@ -35,7 +35,7 @@ def main(master: str, folder: Path) -> None:
         for policy in ("weighted", "fewest-pending")
     }
     spark = spark_session(master)
-    with FolderDelivery(str(folder / "out"), overwrite=True) as delivery:
+    with FolderTables(str(folder / "out"), overwrite=True) as delivery:
         found = replay.run(
             spark,
             read(spark, str(table)),

@@ -18,9 +18,9 @@ from fairlead import Change, Cluster, dispatch, follow
 from fairlead.cli.table import MessagesTable
 from fairlead.errors import ChangeError, MessageError, OutputError, UserError
 from fairlead.pipeline.dispatch import prepare
-from fairlead.pipeline.options import Options
-from fairlead.pipeline.streaming.commit import Commit
 from fairlead.pipeline.streaming.differing import differing
+from fairlead.runs.options import Options
+from fairlead.runs.stream_folder import Commit
 
 SCHEMA = (
     "id string, time double, cluster string, queue string, `group` string, bind string, "

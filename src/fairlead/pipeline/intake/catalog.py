@@ -6,8 +6,8 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.errors import UserError
-from fairlead.pipeline.paths import SUMMARY, TABLE
 from fairlead.pipeline.spark.refusals import why
+from fairlead.runs.paths import SUMMARY, TABLE
 
 RUN = "_run"
 """How the table ends that has the small files of a run: `name`, `content`."""

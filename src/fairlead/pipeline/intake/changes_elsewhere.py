@@ -12,9 +12,9 @@ from fairlead.balance.change import Change
 from fairlead.config.changes import check_names
 from fairlead.errors import ChangeError
 from fairlead.pipeline.intake.catalog import table_of
-from fairlead.pipeline.intake.changes import load_changes, of_table
-from fairlead.pipeline.paths import TABLE
 from fairlead.pipeline.spark.hadoop import HadoopPath
+from fairlead.runs.changes import load_changes, of_table
+from fairlead.runs.paths import TABLE
 
 MOST: Final = 1_000_000
 """Changes of a table; they are kept on the driver."""

@@ -10,10 +10,10 @@ from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import Plan
 from fairlead.pipeline.columns import quoted
-from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.read import columns_of
 from fairlead.pipeline.intake.validate import text
 from fairlead.rows import HAPPENED, without_decisions
+from fairlead.runs.constants import PREFIX
 
 CLUSTER: Final = "cluster"
 ODD: Final = PREFIX + "odd"

@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.pipeline.columns import quoted
-from fairlead.pipeline.constants import MALFORMED
-from fairlead.pipeline.intake.names import kept, no_column, unmapped
 from fairlead.pipeline.spark.refusals import unknown_column, why
+from fairlead.runs.constants import MALFORMED
+from fairlead.runs.names import kept, no_column, unmapped
 
 
 def mapped(

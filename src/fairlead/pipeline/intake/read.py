@@ -21,7 +21,17 @@ from fairlead.balance.objects import kind_of as type_of
 from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.columns import quoted, small_table
-from fairlead.pipeline.constants import (
+from fairlead.pipeline.intake.catalog import table_of
+from fairlead.pipeline.intake.mapped import mapped, own_columns
+from fairlead.pipeline.intake.unfinished import refuse_unfinished
+from fairlead.pipeline.spark.refusals import not_reached, why
+from fairlead.runs.arrow_types import (
+    as_spark_has,
+    nanoseconds,
+    refuse_unknown,
+    schema_of,
+)
+from fairlead.runs.constants import (
     CSV,
     LONGEST_SHOWN,
     MALFORMED,
@@ -29,15 +39,8 @@ from fairlead.pipeline.constants import (
     PREFIX,
     ROW_DIGITS,
 )
-from fairlead.pipeline.intake.arrow_types import (
-    as_spark_has,
-    nanoseconds,
-    refuse_unknown,
-    schema_of,
-)
-from fairlead.pipeline.intake.catalog import table_of
-from fairlead.pipeline.intake.csv_lines import line_too_long
-from fairlead.pipeline.intake.files import (
+from fairlead.runs.csv_lines import line_too_long
+from fairlead.runs.files import (
     LONGEST_CELL,
     ONE_LINE,
     OTHER_ENCODING,
@@ -48,12 +51,9 @@ from fairlead.pipeline.intake.files import (
     kind_of,
     text_after,
 )
-from fairlead.pipeline.intake.mapped import mapped, own_columns
-from fairlead.pipeline.intake.names import IDENTITY, check_names, names_of
-from fairlead.pipeline.intake.read_options import KNOWN, OF_FILES
-from fairlead.pipeline.intake.unfinished import refuse_unfinished
-from fairlead.pipeline.paths import TABLE, for_spark, local, refuse_of_files
-from fairlead.pipeline.spark.refusals import not_reached, why
+from fairlead.runs.names import IDENTITY, check_names, names_of
+from fairlead.runs.paths import TABLE, for_spark, local, refuse_of_files
+from fairlead.runs.read_options import KNOWN, OF_FILES
 
 __all__ = ["read"]
 

@@ -11,9 +11,9 @@ from pyspark.sql.types import NumericType, StringType, TimestampType
 
 from fairlead.balance.times import MICROS
 from fairlead.pipeline.columns import quoted
-from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import DECIMAL, micros, text
 from fairlead.replay.scale import LIKE_A_COPY, latest_shift, like_a_copy, no_place
+from fairlead.runs.constants import PREFIX
 
 ID: Final = "id"
 GROUP: Final = "group"

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import Plan
 from fairlead.pipeline.columns import GOOD, ID, KEY, REASON
-from fairlead.pipeline.constants import LONGEST_SHOWN, PREFIX
 from fairlead.pipeline.intake.validate import text
+from fairlead.runs.constants import LONGEST_SHOWN, PREFIX
 
 WHERE = PREFIX + "where"
 NAME = PREFIX + "name"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from fairlead.errors import UserError
-from fairlead.pipeline.paths import CLAIM, COMPARISON, SPECIAL, SUMMARY, TABLE, is_elsewhere
 from fairlead.pipeline.spark.hadoop import HadoopPath, has_files
+from fairlead.runs.paths import CLAIM, COMPARISON, SPECIAL, SUMMARY, TABLE, is_elsewhere
 
 
 def refuse_unfinished(spark: SparkSession, path: str) -> None:

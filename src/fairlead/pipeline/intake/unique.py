@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from fairlead.pipeline.columns import AT, GOOD, ID, KEY, REASON, quoted
-from fairlead.pipeline.constants import PREFIX
+from fairlead.runs.constants import PREFIX
 
 HASH: Final = PREFIX + "hash"
 FEW: Final = 500_000

@@ -6,10 +6,10 @@ the reason of a rejection. Whoever asks only which rows are messages makes none 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import and_
-from typing import NamedTuple
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -29,13 +29,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from fairlead.balance.message import (
-    ALLOWED_WORDS,
-    CONTRADICTIONS,
-    SET_PRIORITY,
-    SPELLED_ALIKE,
-    WHOLE_NUMBERS,
-)
+from fairlead.balance.message import SET_PRIORITY, SPELLED_ALIKE
 from fairlead.balance.times import (
     BLANK,
     FINE,
@@ -50,28 +44,21 @@ from fairlead.balance.times import (
     counts,
 )
 from fairlead.compiled.plan import Plan
-from fairlead.compiled.required_columns import (
-    ALL_WORK,
-    LONGEST_SERVICE,
-    SECONDS,
-    ServedClusters,
-    served,
+from fairlead.compiled.required_columns import ServedClusters
+from fairlead.compiled.row_checks import (
+    NUMBER_OR_TEXT,
+    TIME_TYPES,
+    Condition,
+    RowCheck,
+    row_checks,
+    wrong_type,
 )
 from fairlead.errors import MessageError
 from fairlead.pipeline.columns import GOOD, ID, KEY, REASON, SERVICE, TIME, quoted
-from fairlead.pipeline.constants import LONGEST_SHOWN, MADE_BY, MALFORMED, WAYS
+from fairlead.runs.constants import LONGEST_SHOWN, MADE_BY, MALFORMED, WAYS
 
 LONGEST_DATE = 10
 DECIMAL = "decimal(28,9)"
-
-
-class Check(NamedTuple):
-    """What must hold of a row, in as few steps as can be: Spark compiles it into every stage."""
-
-    passed: Column
-    """Never null."""
-    reason: Column
-    """What is said of a row that has not passed."""
 
 
 def validate(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame:
@@ -81,53 +68,29 @@ def validate(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFra
     """
     kinds = {field.name: field.dataType for field in messages.schema.fields}
     _check_types(kinds)
-    time = time_of(kinds["time"])
-    checks: list[Check] = []
+    checks = list(row_checks(kinds, *plans, worked=worked))
+    passed = [PASSED[check.condition](messages, check) for check in checks]
+    reasons = [_reason(kinds, check) for check in checks]
     if MALFORMED in kinds:
-        checks.append(Check(F.col(MALFORMED).isNull(), F.col(MALFORMED)))
-    checks += [
-        Check(said(messages, "id"), F.lit("id: found nothing, allowed: a text")),
-        *_utf8(messages, plans),
-        Check(_is_time(kinds["time"], time), _no_time(kinds["time"], time)),
-    ]
-    key = time
+        passed.insert(0, F.col(MALFORMED).isNull())
+        reasons.insert(0, F.col(MALFORMED))
+    key = time = time_of(kinds["time"])
     if "position" in kinds:
         key = F.expr("try_cast(position as bigint)")
-        bad = key.isNull()
-        if isinstance(kinds["position"], NumericType):
-            bad |= F.col("position") != key  # Spark cuts decimals off
-        checks.append(_unless(bad, _found("position", "an integer")))
     service: Column = F.lit(None).cast("long")
     if "service_time" in kinds:
         service = _micros("service_time", kinds["service_time"])
-        checks += _service(messages, [ALL_WORK] if worked else [*map(served, plans)])
-    if worked:
-        checks += _order(messages)
-    checks += _words(kinds, set().union(*(plan.relevant_attributes for plan in plans)))
     return messages.select(
         *(quoted(name) for name in messages.columns if name != MALFORMED),
         key.alias(KEY),
         F.col("id").cast("string").alias(ID),
         time.alias(TIME),
         service.alias(SERVICE),
-        reduce(and_, (check.passed for check in checks)).alias(GOOD),
-        F.coalesce(*(F.when(~check.passed, check.reason) for check in checks)).alias(REASON),
+        reduce(and_, passed).alias(GOOD),
+        F.coalesce(*(F.when(~good, why) for good, why in zip(passed, reasons, strict=True))).alias(
+            REASON
+        ),
     )
-
-
-def _words(kinds: Collection[str], heeded: Collection[str]) -> list[Check]:
-    """What is one of a few words, and what says two things at a time. `heeded`: that is read."""
-    checks = []
-    for name, words in ALLOWED_WORDS.items():
-        if name in kinds and name in heeded:
-            allowed = f"{', '.join(words)}, or empty"
-            checks.append(Check(_text(name).isin("", *words), _found(name, allowed)))
-    for rule in CONTRADICTIONS:
-        for name in rule.excludes:
-            if rule.flag in kinds and name in kinds and rule.flag in heeded:
-                both = (_text(rule.flag) == "true") & (_text(name) != "")
-                checks.append(Check(~both, F.lit(f"{rule.flag}: a message with it has no {name}")))
-    return checks
 
 
 def rejected_rows(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
@@ -138,28 +101,108 @@ def rejected_rows(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
 
 def _check_types(kinds: Mapping[str, DataType]) -> None:
     """Refuse columns of types that Spark takes for numbers, or spells in its own way."""
-    for name in ("position", "service_time", *WHOLE_NUMBERS):
+    for name in NUMBER_OR_TEXT:
         kind = kinds.get(name, StringType())
         if not isinstance(kind, NumericType | StringType | NullType):
-            raise MessageError(
-                f"messages: {name}: found a column of type {kind.simpleString()}, "
-                "allowed: a number, or text"
-            )
+            raise wrong_type(name, kind.simpleString())
     if isinstance(kinds["id"], FractionalType) and not isinstance(kinds["id"], DecimalType):
-        raise MessageError(
-            f"messages: id: found a column of type {kinds['id'].simpleString()}, "
-            f"allowed: {SPELLED_ALIKE}"
-        )
+        raise wrong_type("id", kinds["id"].simpleString(), SPELLED_ALIKE)
 
 
-def _utf8(messages: DataFrame, plans: Sequence[Plan]) -> list[Check]:
-    """What decisions read must be text; what is not in UTF-8 could be any."""
-    read = {"id", "cluster", "group", "tenant"}.union(*(plan.relevant_attributes for plan in plans))
-    return [
-        Check(F.is_valid_utf8(_text(field.name)), _found(field.name, "text in UTF-8"))
-        for field in messages.schema.fields
-        if field.name in read and isinstance(field.dataType, StringType | BinaryType)
-    ]
+# -------- whether a row passes: each as short as can be, as Spark compiles it into every stage
+
+
+def _said(messages: DataFrame, check: RowCheck) -> Column:
+    return said(messages, check.column)
+
+
+def _is_text(messages: DataFrame, check: RowCheck) -> Column:
+    if isinstance(messages.schema[check.column].dataType, StringType | BinaryType):
+        return F.is_valid_utf8(_text(check.column))
+    return F.lit(True)
+
+
+def _is_moment(messages: DataFrame, check: RowCheck) -> Column:
+    kind = messages.schema[check.column].dataType
+    return _is_time(kind, time_of(kind))
+
+
+def _is_place(messages: DataFrame, check: RowCheck) -> Column:
+    name = check.column
+    place = F.expr(f"try_cast({name} as bigint)")
+    bad = place.isNull()
+    if isinstance(messages.schema[name].dataType, NumericType):
+        bad |= F.col(name) != place  # Spark cuts decimals off
+    return _unless(bad)
+
+
+def _is_served(messages: DataFrame, check: RowCheck) -> Column:
+    nothing = ~said(messages, check.column)
+    return _unless(nothing & _are(messages, check.whose))
+
+
+def _is_service(messages: DataFrame, check: RowCheck) -> Column:
+    name = check.column
+    seconds = F.expr(f"try_cast({name} as {DECIMAL})")
+    bad = seconds.isNull() | ~seconds.between(check.least, check.most)
+    if isinstance(messages.schema[name].dataType, NumericType):
+        # A decimal takes long.
+        bad = ~F.col(name).between(check.least, check.most) & bad
+    bad = said(messages, name) & bad
+    return _unless(bad if check.whose is None else bad & _are(messages, check.whose))
+
+
+def _is_whole(messages: DataFrame, check: RowCheck) -> Column:
+    name = check.column
+    number = _decimal(name)
+    bad = number.isNull() | (number != F.floor(number)) | ~number.between(check.least, check.most)
+    if isinstance(messages.schema[name].dataType, IntegralType):
+        bad = ~F.col(name).between(check.least, check.most)
+    return _unless(said(messages, name) & bad)
+
+
+def _is_one_of(_: DataFrame, check: RowCheck) -> Column:
+    return _text(check.column).isin("", *check.words)
+
+
+def _is_without(_: DataFrame, check: RowCheck) -> Column:
+    return ~((_text(check.column) == "true") & (_text(check.words[0]) != ""))
+
+
+PASSED: Final[Mapping[Condition, Callable[[DataFrame, RowCheck], Column]]] = {
+    Condition.SAID: _said,
+    Condition.UTF8: _is_text,
+    Condition.MOMENT: _is_moment,
+    Condition.PLACE: _is_place,
+    Condition.SERVED: _is_served,
+    Condition.SERVICE: _is_service,
+    Condition.WHOLE: _is_whole,
+    Condition.ONE_OF: _is_one_of,
+    Condition.WITHOUT: _is_without,
+}
+"""Never null."""
+
+
+def _unless(bad: Column) -> Column:
+    """`bad`: null where nothing is to be said against a row."""
+    return ~F.coalesce(bad, F.lit(False))
+
+
+def _are(messages: DataFrame, served: ServedClusters | None) -> Column:
+    """Which messages these are."""
+    work = text(messages, "type") != SET_PRIORITY
+    if served is None or served.clusters is None:
+        return work
+    return work & text(messages, "cluster").isin(sorted(served.clusters))
+
+
+# -------- what is said of a row that does not pass
+
+
+def _reason(kinds: Mapping[str, DataType], check: RowCheck) -> Column:
+    if check.condition is Condition.MOMENT:
+        return _no_time(kinds["time"], time_of(kinds["time"]))
+    return F.lit(check.fixed) if check.fixed else _found(check.column, check.allowed)
 
 
 def _is_time(kind: DataType, time: Column) -> Column:
@@ -213,48 +256,6 @@ def refuse_other_units(rows: DataFrame, where: str) -> None:
         raise MessageError(line, f"{line}: --column 'time={line.rpartition(MADE_BY)[2]}'")
 
 
-def _service(messages: DataFrame, whose: Collection[ServedClusters]) -> list[Check]:
-    """How long a message takes must be a number, where anybody asks."""
-    seconds = F.expr(f"try_cast(service_time as {DECIMAL})")
-    bad = seconds.isNull() | (seconds < 0) | (seconds > LONGEST_SERVICE)
-    if isinstance(messages.schema["service_time"].dataType, NumericType):
-        # A decimal takes long.
-        bad = ~F.col("service_time").between(0, LONGEST_SERVICE) & bad
-    nothing = ~said(messages, "service_time")
-    bad = ~nothing & bad
-    needy = [need for need in whose if not need.nobody]
-    conditions = [_are(messages, need) for need in needy]
-    why = SECONDS if ALL_WORK in needy else "a number; completions decide here"
-    missing = F.lit(f"service_time: found nothing, allowed: {why}")
-    return [
-        *(_unless(nothing & condition, missing) for condition in conditions),
-        *(_unless(bad & condition, _found("service_time", SECONDS)) for condition in conditions),
-        _unless(bad, _found("service_time", f"{SECONDS}, or empty")),
-    ]
-
-
-def _are(messages: DataFrame, served: ServedClusters) -> Column:
-    """Which messages these are."""
-    work = text(messages, "type") != SET_PRIORITY
-    if served.clusters is None:
-        return work
-    return work & text(messages, "cluster").isin(sorted(served.clusters))
-
-
-def _order(messages: DataFrame) -> list[Check]:
-    """What orders work, and how often it fails, must be whole numbers."""
-    checks = []
-    for name, (least, most) in WHOLE_NUMBERS.items():
-        if name in messages.columns:
-            number = _decimal(name)
-            bad = number.isNull() | (number != F.floor(number)) | ~number.between(least, most)
-            if isinstance(messages.schema[name].dataType, IntegralType):
-                bad = ~F.col(name).between(least, most)
-            allowed = f"an integer from {least} to {most}, or empty"
-            checks.append(_unless(said(messages, name) & bad, _found(name, allowed)))
-    return checks
-
-
 def whole_number(messages: DataFrame, name: str) -> Column:
     """A column of whole numbers, however they are written; null where it is not given."""
     if isinstance(messages.schema[name].dataType, IntegralType):
@@ -284,11 +285,6 @@ def said(messages: DataFrame, name: str) -> Column:
     return _text(name) != ""
 
 
-def _unless(bad: Column, reason: Column) -> Check:
-    """`bad`: null where nothing is to be said against a row."""
-    return Check(~F.coalesce(bad, F.lit(False)), reason)
-
-
 def _found(name: str, allowed: str) -> Column:
     return F.concat(F.lit(f"{name}: found "), _shown(name), F.lit(f", allowed: {allowed}"))
 
@@ -306,10 +302,7 @@ def time_of(kind: DataType, name: str = "time") -> Column:
     if isinstance(kind, TimestampNTZType | DateType):
         return _without_zone(name)
     if not isinstance(kind, NumericType | StringType):
-        raise MessageError(
-            f"messages: {name}: found a column of type {kind.simpleString()}, "
-            "allowed: a timestamp, a number of seconds, or text"
-        )
+        raise wrong_type(name, kind.simpleString(), TIME_TYPES)
     seconds = _micros(name, kind)
     if isinstance(kind, NumericType):
         return seconds

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from fairlead.measure.levels import PriorityPeriod
 from fairlead.pipeline.columns import small_table
-from fairlead.pipeline.constants import PREFIX
+from fairlead.runs.constants import PREFIX
 
 OWNER: Final = PREFIX + "owner"
 """The number of the cluster in the plan."""

@@ -15,9 +15,9 @@ from fairlead.measure.bins import Bins
 from fairlead.measure.levels import PriorityPeriod
 from fairlead.measure.over_time import Binned, Destination
 from fairlead.measure.over_time import over_time as series
-from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.measure.levels import LEVEL, OWNER, leveled
 from fairlead.results.summary import OverTime
+from fairlead.runs.constants import PREFIX
 
 BIN: Final = PREFIX + "bin"
 CLOSE: Final = PREFIX + "close"

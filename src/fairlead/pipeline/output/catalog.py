@@ -23,10 +23,10 @@ from pyspark.sql.types import StructType
 from fairlead.errors import OutputError
 from fairlead.pipeline.intake.catalog import RUN, files_of, has_schema, with_ending
 from fairlead.pipeline.output.claim import RunClaim
-from fairlead.pipeline.output.delivery import ResultsDelivery
-from fairlead.pipeline.output.disk_full import writing
-from fairlead.pipeline.paths import CLAIM, SUMMARY, TABLE
+from fairlead.pipeline.output.tables_delivery import TablesDelivery
 from fairlead.pipeline.spark.refusals import why
+from fairlead.runs.disk_full import writing
+from fairlead.runs.paths import CLAIM, SUMMARY, TABLE
 
 DECISIONS: Final = "decisions"
 PARTS: Final = {DECISIONS: "", "rejected": "_rejected"}
@@ -34,7 +34,7 @@ EVERY: Final = (*PARTS.values(), RUN)
 FILES: Final = "name string, content string"
 
 
-class CatalogDelivery(ResultsDelivery):
+class CatalogDelivery(TablesDelivery):
     """Results in three tables, of which the last is filled last."""
 
     def __init__(self, out: str, *, overwrite: bool, read: str = "") -> None:

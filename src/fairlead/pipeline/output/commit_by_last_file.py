@@ -16,8 +16,8 @@ from typing import Final
 
 from fairlead.errors import OutputError
 from fairlead.pipeline.output import claim as claims
-from fairlead.pipeline.paths import CLAIM, COMPARISON, SUMMARY
 from fairlead.pipeline.spark.hadoop import HadoopPath
+from fairlead.runs.paths import CLAIM, COMPARISON, SUMMARY
 
 LAST: Final = (SUMMARY, COMPARISON)
 """Files of which one is written last."""

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from fairlead.errors import OutputError
 from fairlead.pipeline.output import claim as claims
 from fairlead.pipeline.output.commit_by_last_file import LAST
-from fairlead.pipeline.output.staging import LOCK, OLD
 from fairlead.pipeline.spark.hadoop import HadoopPath
+from fairlead.runs.staging import LOCK, OLD
 
 
 class SwapByRename:

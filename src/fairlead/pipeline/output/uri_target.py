@@ -10,12 +10,12 @@ from py4j.protocol import Py4JError
 
 from fairlead.errors import OutputError
 from fairlead.pipeline.output.commit_by_last_file import CommitByLastFile
-from fairlead.pipeline.output.delivery import ResultsDelivery
-from fairlead.pipeline.output.disk_full import writing
 from fairlead.pipeline.output.swap_by_rename import SwapByRename
+from fairlead.pipeline.output.tables_delivery import TablesDelivery
 from fairlead.pipeline.output.write import writer
-from fairlead.pipeline.paths import SPECIAL, URL
 from fairlead.pipeline.spark.hadoop import HadoopPath
+from fairlead.runs.disk_full import writing
+from fairlead.runs.paths import SPECIAL, URL
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,7 +24,7 @@ PASSED_OVER: Final = ("_", ".")
 """How names begin that Spark passes over where it reads."""
 
 
-class UriDelivery(ResultsDelivery):
+class UriDelivery(TablesDelivery):
     """Results at a URI.
 
     Where a folder there is renamed in one step, it is made beside its place; elsewhere in its

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DecimalType, FractionalType, MapType, StructType
 
 from fairlead.pipeline.columns import quoted
-from fairlead.pipeline.constants import CSV, SPELLED_OUT
+from fairlead.runs.constants import CSV, SPELLED_OUT
 
 FORMATS: Final = ("parquet", "csv", "json")
 TIMES: Final = {

@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 from fairlead.balance.message import ROUTED
 from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError
-from fairlead.pipeline.constants import MAX_MOVES
 from fairlead.pipeline.intake.validate import text, time_of
 from fairlead.results.diff import Balance, Diff, Move
+from fairlead.runs.constants import MAX_MOVES
 
 __all__ = ["compare", "diff", "moved"]
 

@@ -14,12 +14,12 @@ from pyspark.sql import functions as F
 from fairlead.compiled.plan import Plan
 from fairlead.errors import UserError
 from fairlead.pipeline.intake.catalog import files_of
-from fairlead.pipeline.output.run_folder import MANIFEST, clusters_of, manifest_in, not_whole
 from fairlead.pipeline.output.write import OPTIONS
-from fairlead.pipeline.paths import CLAIM, COMPARISON, SUMMARY, TABLE
 from fairlead.pipeline.questions.explain import Why, why
-from fairlead.pipeline.questions.runs import DECISIONS, RunFolder
 from fairlead.pipeline.spark.hadoop import HadoopPath
+from fairlead.runs.paths import CLAIM, COMPARISON, SUMMARY, TABLE
+from fairlead.runs.read_rows import DECISIONS, RunFolder
+from fairlead.runs.run_folder import MANIFEST, clusters_of, manifest_in, not_whole
 
 REJECTED: Final = "rejected"
 PART: Final = "part-"

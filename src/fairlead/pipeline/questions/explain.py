@@ -37,12 +37,12 @@ from fairlead.compiled.router import Router
 from fairlead.compiled.table import route
 from fairlead.config.paths import path_of
 from fairlead.errors import FairleadError, UserError
-from fairlead.pipeline.output.run_folder import clusters_of, scenarios_in
 from fairlead.pipeline.questions.journals import given, in_pool, last_choice, rows_of_journal
-from fairlead.pipeline.questions.runs import DECISIONS, read_rows, rejection, row_of, run_of
 from fairlead.pipeline.routing.places import Blocks, Place
-from fairlead.pipeline.streaming.commit import StreamFolder
 from fairlead.rows import DECIDED, DECISION
+from fairlead.runs.read_rows import DECISIONS, read_rows, rejection, row_of, run_of
+from fairlead.runs.run_folder import clusters_of, scenarios_in
+from fairlead.runs.stream_folder import StreamFolder
 
 SERVICE = "service_time"
 SEQUENCE = "sequence"

@@ -16,9 +16,9 @@ from fairlead.compiled.columns import order_of
 from fairlead.compiled.columns import text as text_of
 from fairlead.compiled.order import taken
 from fairlead.errors import UserError
-from fairlead.pipeline.intake.files import files_in, kind_of, readable
-from fairlead.pipeline.questions.runs import read_rows
 from fairlead.rows import ATTEMPT, DECIDED, JOURNAL
+from fairlead.runs.files import files_in, kind_of, readable
+from fairlead.runs.read_rows import read_rows
 
 
 def last_choice(place: Path, table: pa.Table, message_id: str) -> int | None:

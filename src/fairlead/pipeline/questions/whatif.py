@@ -18,7 +18,6 @@ from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.columns import quoted
-from fairlead.pipeline.constants import MAX_LISTED, MAX_NAMED, PREFIX
 from fairlead.pipeline.intake.scale import EXACT
 from fairlead.pipeline.intake.validate import micros, text
 from fairlead.pipeline.measure.attempts import last_attempts
@@ -27,6 +26,7 @@ from fairlead.pipeline.replay import prepare
 from fairlead.replay.raised import refuse_fifo
 from fairlead.results.whatif import RaiseEffect, Shift
 from fairlead.rows import ATTEMPT, DECISION
+from fairlead.runs.constants import MAX_LISTED, MAX_NAMED, PREFIX
 
 RAISE: Final = "~" + PREFIX + "raised"
 """How the id of the row more begins: after all others of its time."""

@@ -40,11 +40,11 @@ from fairlead.pipeline.columns import (
     WORD,
     small_table,
 )
-from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import text
 from fairlead.pipeline.routing.class_counts import eligible_rows
 from fairlead.pipeline.routing.places import Blocks
 from fairlead.pipeline.routing.route import States, in_blocks, route
+from fairlead.runs.constants import PREFIX
 
 OK, DEFAULT, HEEDED = (PREFIX + name for name in ("ok", "bind_default", "bind_heeded"))
 LAST: Final = PREFIX + "last"

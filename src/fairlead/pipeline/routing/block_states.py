@@ -13,13 +13,13 @@ from pyspark.sql import DataFrame
 
 from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.compiled.router import Router
-from fairlead.pipeline.progress import Progress
 from fairlead.pipeline.routing import affinity
 from fairlead.pipeline.routing.class_counts import Counts, Survey, added, recount, sizes, states
 from fairlead.pipeline.routing.in_order import states_in_order
 from fairlead.pipeline.routing.rebind import rebound
 from fairlead.pipeline.routing.route import States
 from fairlead.pipeline.routing.since import BEGINNING, Since
+from fairlead.runs.progress import Progress
 
 IN_ORDER = "route in order"
 

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 
 from fairlead.compiled.router import EARLIEST
 from fairlead.pipeline.columns import BLOCK, GOOD, ID, KEY, TIME, VERSION, literals, looked_up
-from fairlead.pipeline.constants import ROWS_A_BLOCK
 from fairlead.pipeline.routing.places import Blocks, Place
+from fairlead.runs.constants import ROWS_A_BLOCK
 
 SAMPLE: Final = 8_000
 SPARSE: Final = 1_024

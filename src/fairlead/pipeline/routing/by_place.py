@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.compiled.timetable import NO_PLACE, Counts, Timetable, timetable
 from fairlead.pipeline.columns import BLOCK, CLASS, PACKED, PLACE, VERSION, looked_up
-from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.routing.places import Blocks
 from fairlead.pipeline.routing.route import IN_PARTITION, changed
+from fairlead.runs.constants import PREFIX
 
 MOST_COUNTED: Final = 32
 """Streams that are counted side by side. Java compiles no method of more than 8,000 bytes, such as

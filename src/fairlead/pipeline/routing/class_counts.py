@@ -19,10 +19,10 @@ from fairlead.compiled.classes import homes
 from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan
 from fairlead.compiled.router import EARLIEST, Router
 from fairlead.pipeline.columns import BLOCK, CLASS, CONTROL, GOOD, KEY, TIME, VERSION, small_table
-from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.intake.validate import text
 from fairlead.pipeline.routing.blocks import PIECE, with_block, with_version
 from fairlead.pipeline.routing.places import Blocks
+from fairlead.runs.constants import PREFIX
 
 COUNT: Final = PREFIX + "n"
 LATEST: Final = PREFIX + "latest"

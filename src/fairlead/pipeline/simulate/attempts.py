@@ -24,7 +24,6 @@ from fairlead.measure.lanes import MeasuredLanes, MeasureRequest
 from fairlead.measure.measured import NOTHING, Measured
 from fairlead.measure.meter import What
 from fairlead.pipeline.columns import BLOCK, NUMBER, SCENARIO, THERE, looked_up
-from fairlead.pipeline.constants import PREFIX
 from fairlead.pipeline.routing.route import CHANGED, changed
 from fairlead.pipeline.simulate.gather import Gathered, packed, pieces
 from fairlead.replay.batch import Attempts, Traits
@@ -32,6 +31,7 @@ from fairlead.replay.layout import NEVER
 from fairlead.replay.traffic import Lane, ScenarioRuns
 from fairlead.replay.words import CODED_WORDS
 from fairlead.rows import ATTEMPT, DECISION
+from fairlead.runs.constants import PREFIX
 
 LABEL: Final = PREFIX + "label"
 SINCE: Final = PREFIX + "since"

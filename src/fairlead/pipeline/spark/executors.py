@@ -18,7 +18,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.errors import EnvironmentProblem
-from fairlead.pipeline.progress import Progress, quiet
+from fairlead.runs.progress import Progress, quiet
 
 NEEDED: Final = ("fairlead", "msgspec", "numba", "numpy", "pyarrow")
 """What runs on executors, and what it needs there."""

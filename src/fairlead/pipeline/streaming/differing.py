@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fairlead.balance.objects import listed, shown
-from fairlead.pipeline.streaming.commit import Commit
+from fairlead.runs.stream_folder import Commit
 
 MOST: Final = 3
 

@@ -23,15 +23,15 @@ from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError, OutputError, UserError
 from fairlead.pipeline.intake.read import reading
-from fairlead.pipeline.options import Options
 from fairlead.pipeline.output.write import FORMATS
-from fairlead.pipeline.paths import SUMMARY, local, on_this_machine
 from fairlead.pipeline.spark.session import compiled_methods
 from fairlead.pipeline.streaming import rolling
-from fairlead.pipeline.streaming.commit import Commit, StreamFolder, write_json
 from fairlead.pipeline.streaming.differing import differing
 from fairlead.pipeline.streaming.micro_batch import StreamBatches, decide, nothing, plan_of
 from fairlead.results.summary import Made, Summary
+from fairlead.runs.options import Options
+from fairlead.runs.paths import SUMMARY, local, on_this_machine
+from fairlead.runs.stream_folder import Commit, StreamFolder, write_json
 
 DAY: Final = 86_400.0
 LONGEST: Final = 100 * 365 * DAY

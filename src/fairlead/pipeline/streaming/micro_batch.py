@@ -25,15 +25,15 @@ from fairlead.measure.tally import check_nothing_lost
 from fairlead.pipeline.columns import ARRIVAL
 from fairlead.pipeline.dispatch import PreparedTable, prepare
 from fairlead.pipeline.intake.read import columns_of
-from fairlead.pipeline.options import Options
-from fairlead.pipeline.output import run_folder
-from fairlead.pipeline.output.disk_full import writing
 from fairlead.pipeline.output.read_back import load
 from fairlead.pipeline.output.read_back import rejections as counted_rejections
 from fairlead.pipeline.output.write import writer
 from fairlead.pipeline.routing.since import Since
 from fairlead.pipeline.streaming import remembered, rolling
-from fairlead.pipeline.streaming.commit import MAKING, Commit, StreamFolder, typed_columns
+from fairlead.runs import run_folder
+from fairlead.runs.disk_full import writing
+from fairlead.runs.options import Options
+from fairlead.runs.stream_folder import MAKING, Commit, StreamFolder, typed_columns
 
 log = logging.getLogger("fairlead")
 

@@ -25,8 +25,8 @@ from fairlead.pipeline.columns import (
 )
 from fairlead.pipeline.dispatch import PreparedTable
 from fairlead.pipeline.intake.unique import AGAIN, HASH
-from fairlead.pipeline.paths import on_this_machine
-from fairlead.pipeline.streaming.commit import Commit, Remembered, StreamFolder
+from fairlead.runs.paths import on_this_machine
+from fairlead.runs.stream_folder import Commit, Remembered, StreamFolder
 
 MANY: Final = 16
 """Folders of about one size; then they become one."""

@@ -22,9 +22,9 @@ from fairlead.pipeline.dispatch import PreparedTable
 from fairlead.pipeline.measure.counts import by_all, messages
 from fairlead.pipeline.measure.over_time import BIN, over_time
 from fairlead.pipeline.measure.tally import counted
-from fairlead.pipeline.paths import on_this_machine
-from fairlead.pipeline.streaming.commit import Commit, StreamFolder
 from fairlead.results.summary import Made, Period, ReportFacts, StreamCounts, Streams, Summary
+from fairlead.runs.paths import on_this_machine
+from fairlead.runs.stream_folder import Commit, StreamFolder
 
 BY: Final = ("version", "cluster", "subject", "destination", "outcome", BIN)
 COUNTS: Final = (

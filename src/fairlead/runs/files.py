@@ -16,9 +16,9 @@ from typing import Final, NamedTuple, NoReturn
 from fairlead.balance.objects import listed
 from fairlead.compiled.required_columns import named
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.constants import LONGEST_SHOWN
-from fairlead.pipeline.intake.read_options import checked
-from fairlead.pipeline.paths import local
+from fairlead.runs.constants import LONGEST_SHOWN
+from fairlead.runs.paths import local
+from fairlead.runs.read_options import checked
 
 FORMATS: Final = {
     ".csv": "csv",

@@ -7,8 +7,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from fairlead.errors import OutputError
-from fairlead.pipeline.output.folder import FolderDelivery
-from fairlead.pipeline.paths import SUMMARY
+from fairlead.pipeline.output.folder_tables import FolderTables
+from fairlead.runs.paths import SUMMARY
 
 FULL = Path("/dev/full")
 
@@ -18,7 +18,7 @@ def test_decisions_that_do_not_fit(spark: SparkSession, small: Path, file_format
     rows = spark.range(20_000).select(F.sha2(F.col("id").cast("string"), 256).alias("id"))
     out = small / "out"
     with (
-        FolderDelivery(str(out), overwrite=False) as delivery,
+        FolderTables(str(out), overwrite=False) as delivery,
         pytest.raises(OutputError) as refused,
     ):
         delivery.write(rows, "decisions", file_format)
@@ -29,7 +29,7 @@ def test_decisions_that_do_not_fit(spark: SparkSession, small: Path, file_format
 def test_a_summary_that_does_not_fit(small: Path) -> None:
     out = small / "out"
     with (
-        FolderDelivery(str(out), overwrite=False) as delivery,
+        FolderTables(str(out), overwrite=False) as delivery,
         pytest.raises(OutputError, match=f"{out}: cannot write there: No space left on device"),
     ):
         delivery.write_json(SUMMARY, {"text": "x" * 200_000})
@@ -39,7 +39,7 @@ def test_a_summary_that_does_not_fit(small: Path) -> None:
 @pytest.mark.skipif(not FULL.exists(), reason="not here: /dev/full")
 def test_a_report_on_a_full_device(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with FolderDelivery(str(out), overwrite=False) as delivery:
+    with FolderTables(str(out), overwrite=False) as delivery:
         (delivery.making / "report.html").symlink_to(FULL)
         with pytest.raises(OutputError, match="cannot write there: No space left on device"):
             delivery.write_text("report.html", "page")
@@ -49,7 +49,7 @@ def test_a_report_on_a_full_device(tmp_path: Path) -> None:
 def test_other_errors_of_spark_stay_what_they_are(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.range(1).selectExpr("raise_error('out of patience') as id")
     with (
-        FolderDelivery(str(tmp_path / "out"), overwrite=False) as delivery,
+        FolderTables(str(tmp_path / "out"), overwrite=False) as delivery,
         pytest.raises(Exception, match="out of patience") as found,
     ):
         delivery.write(rows, "decisions", "parquet")

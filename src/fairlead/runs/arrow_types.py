@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fairlead.errors import UserError
-from fairlead.pipeline.intake.files import MAX_SCHEMAS, Kind, files_in, is_pattern
-from fairlead.pipeline.paths import local
+from fairlead.runs.files import MAX_SCHEMAS, Kind, files_in, is_pattern
+from fairlead.runs.paths import local
 
 READ: Final = "allowed: texts, numbers, dates and timestamps"
 OTHERS: Final = {

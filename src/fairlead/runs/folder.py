@@ -6,23 +6,19 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from fairlead.errors import OutputError
-from fairlead.pipeline.output.delivery import ResultsDelivery
-from fairlead.pipeline.output.disk_full import writing
-from fairlead.pipeline.output.staging import Making, clear_dead
-from fairlead.pipeline.paths import (
+from fairlead.runs.delivery import ResultsDelivery
+from fairlead.runs.disk_full import writing
+from fairlead.runs.paths import (
     COMPARISON,
     RECOMMENDATION,
     SPECIAL,
     SUMMARY,
     local,
-    on_this_machine,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from fairlead.runs.staging import Making, clear_dead
 
 LONGEST_NAME: Final = 255 - len(".12345678.lock") - 1
 """Bytes; file systems take 255, and what is made has a longer name at first."""
@@ -96,9 +92,6 @@ class FolderDelivery(ResultsDelivery):
                 f"(this one has no {SUMMARY} and no {COMPARISON})"
             )
 
-    def begin(self, spark: SparkSession) -> None:
-        """Nothing: a folder of this machine is looked at before there is a session."""
-
     def __enter__(self) -> Self:
         try:
             with writing(self.final):
@@ -118,18 +111,6 @@ class FolderDelivery(ResultsDelivery):
     def making(self) -> Path:
         """The folder in the making, where the parts are until `finish`."""
         return self._hidden.folder
-
-    def path(self, name: str) -> str:
-        return on_this_machine(self.making / name)
-
-    def write(self, table: DataFrame, name: str, file_format: str, by: str | None = None) -> None:
-        from fairlead.pipeline.output.write import writer
-
-        output = writer(table, file_format)
-        if by is not None:
-            output = output.partitionBy(by)
-        with writing(self.final):
-            output.save(self.path(name))
 
     def move(self, name: str, to: str) -> None:
         target = self.making / to

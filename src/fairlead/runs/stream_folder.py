@@ -26,8 +26,8 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.errors import OutputError, UserError
-from fairlead.pipeline.constants import MALFORMED
-from fairlead.pipeline.paths import on_this_machine
+from fairlead.runs.constants import MALFORMED
+from fairlead.runs.paths import on_this_machine
 
 COMMIT: Final = "stream.json"
 MAKING: Final = ".making"

@@ -10,8 +10,8 @@ from fairlead.balance.objects import hint
 from fairlead.compiled.plan import Plan
 from fairlead.compiled.required_columns import check_columns, mapping, named
 from fairlead.errors import MessageError, UserError
-from fairlead.pipeline.constants import PREFIX, RESERVED
 from fairlead.rows import ATTEMPT
+from fairlead.runs.constants import PREFIX, RESERVED
 
 IDENTITY = "id"
 COLUMN = re.compile(r"[A-Za-z_]\w*")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import chain, count
 from typing import Final
 
-from fairlead.pipeline.paths import COMPARISON
+from fairlead.runs.paths import COMPARISON
 
 REJECTED: Final = "rejected"
 NOT_SCENARIOS: Final = (REJECTED, "report.html", COMPARISON)

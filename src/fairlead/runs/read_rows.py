@@ -13,8 +13,8 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from fairlead.errors import UserError
-from fairlead.pipeline.output import run_folder
-from fairlead.pipeline.streaming.commit import StreamFolder
+from fairlead.runs import run_folder
+from fairlead.runs.stream_folder import StreamFolder
 
 DECISIONS: Final = "decisions"
 

@@ -11,8 +11,8 @@ from fairlead.config import changes
 from fairlead.config.paths import path_of
 from fairlead.errors import ChangeError
 from fairlead.extras import need
-from fairlead.pipeline.intake.files import BEGIN, Kind, damaged, names_in
 from fairlead.rows import CHANGED, without_decisions
+from fairlead.runs.files import BEGIN, Kind, damaged, names_in
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from fairlead.errors import OutputError
-from fairlead.pipeline.output.folder import FolderDelivery
-from fairlead.pipeline.paths import SUMMARY
+from fairlead.pipeline.output.folder_tables import FolderTables
+from fairlead.runs.paths import SUMMARY
 
 PROGRAM = """
 import sys
 from pathlib import Path
-from fairlead.pipeline.output.folder import FolderDelivery
-import fairlead.pipeline.output.staging as making
+from fairlead.pipeline.output.folder_tables import FolderTables
+import fairlead.runs.staging as making
 
 def pause(moment):
     if sys.argv[2] == moment:
@@ -46,7 +46,7 @@ def held(*given):
     hold(*given)
 
 making.fcntl.flock = held
-with FolderDelivery(sys.argv[1], overwrite=True) as delivery:
+with FolderTables(sys.argv[1], overwrite=True) as delivery:
     delivery.write_text("summary.json", sys.argv[2])
     pause("making")
     delivery.finish()
@@ -76,7 +76,7 @@ def killed(out: Path, moment: str) -> None:
 
 
 def deliver(out: Path, text: str, *, overwrite: bool = True) -> None:
-    with FolderDelivery(str(out), overwrite=overwrite) as delivery:
+    with FolderTables(str(out), overwrite=overwrite) as delivery:
         delivery.write_text(SUMMARY, text)
         delivery.finish()
 
@@ -115,7 +115,7 @@ def test_a_result_set_aside_by_a_killed_process_is_put_back(tmp_path: Path) -> N
     killed(out, "aside")
     assert not out.exists()
     with pytest.raises(OutputError, match="exists; name another folder"):
-        FolderDelivery(str(out), overwrite=False)
+        FolderTables(str(out), overwrite=False)
     assert names(tmp_path) == ["out"]
     assert (out / SUMMARY).read_text() == "old"
 
@@ -125,7 +125,7 @@ def test_what_may_be_half_cleared_away_is_never_put_back(tmp_path: Path) -> None
     deliver(out, "old")
     killed(out, "given up")
     shutil.rmtree(out)
-    with FolderDelivery(str(out), overwrite=False):
+    with FolderTables(str(out), overwrite=False):
         assert not out.exists()
     assert names(tmp_path) == []
 
@@ -136,7 +136,7 @@ def test_what_a_living_process_makes_is_left_alone(tmp_path: Path, moment: str) 
     deliver(out, "old")
     with waiting(out, moment) as process:
         beside = names(tmp_path)
-        with FolderDelivery(str(out), overwrite=True):
+        with FolderTables(str(out), overwrite=True):
             assert set(names(tmp_path)) > set(beside)
         assert names(tmp_path) == beside
         process.communicate("")
@@ -171,7 +171,7 @@ def test_folders_of_others_stay(tmp_path: Path) -> None:
 
 def test_of_two_at_once_the_second_does_not_overwrite_unasked(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with FolderDelivery(str(out), overwrite=False) as delivery:
+    with FolderTables(str(out), overwrite=False) as delivery:
         delivery.write_text(SUMMARY, "slow")
         deliver(out, "fast", overwrite=False)
         with pytest.raises(OutputError, match="exists; name another folder"):

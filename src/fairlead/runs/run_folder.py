@@ -11,12 +11,12 @@ from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import listed
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.errors import UserError
-from fairlead.pipeline.constants import ALL_ROWS
-from fairlead.pipeline.intake.files import kind_of, names_in
-from fairlead.pipeline.output.delivery import ResultsDelivery
-from fairlead.pipeline.paths import COMPARISON, SUMMARY
 from fairlead.results.comparison import Comparison, Waits
 from fairlead.rows import without_decisions
+from fairlead.runs.constants import ALL_ROWS
+from fairlead.runs.delivery import ResultsDelivery
+from fairlead.runs.files import kind_of, names_in
+from fairlead.runs.paths import COMPARISON, SUMMARY
 
 MANIFEST = "manifest.json"
 FORMAT = 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairlead.pipeline.constants import ALL_ROWS, NO_ROWS, ROWS_A_BLOCK
-from fairlead.pipeline.progress import Progress, quiet
 from fairlead.results.comparison import Window
+from fairlead.runs.constants import ALL_ROWS, NO_ROWS, ROWS_A_BLOCK
+from fairlead.runs.progress import Progress, quiet
 
 
 def in_full(rows: str, command: str | None) -> bool:

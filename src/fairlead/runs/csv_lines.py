@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from fairlead.pipeline.intake.files import LONGEST_CELL
+from fairlead.runs.files import LONGEST_CELL
 
 LINE_END: Final = re.compile(r"\r\n|\n|\r")
 QUOTE: Final = '"'

@@ -6,11 +6,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+from typing import Any, ClassVar, Final, Self
 
 NUMBERS: Final = re.compile(r"\[\n[-+\d.,e\s]+\]")
 """A list of numbers in JSON; inside a text a line break would be escaped."""
@@ -26,36 +22,10 @@ class ResultsDelivery(ABC):
     """The places to which this process has delivered."""
 
     @abstractmethod
-    def begin(self, spark: SparkSession) -> None:
-        """Refuse, before any work, what only the session can tell of the place.
-
-        Raises OutputError, EnvironmentProblem.
-        """
-
-    @abstractmethod
     def __enter__(self) -> Self: ...
 
     @abstractmethod
     def __exit__(self, *_: object) -> None: ...
-
-    @abstractmethod
-    def path(self, name: str) -> str:
-        """Where Spark finds a part that was written."""
-
-    @abstractmethod
-    def write(self, table: DataFrame, name: str, file_format: str, by: str | None = None) -> None:
-        """Write a table in files of this format, in the order of its partitions.
-
-        `by`: a column of integers, for each value of which there is a folder.
-        """
-
-    def load(
-        self, spark: SparkSession, name: str, file_format: str, schema: StructType
-    ) -> DataFrame:
-        """A table that was written, with the columns that it was written with."""
-        from fairlead.pipeline.output.read_back import load
-
-        return load(spark, self.path(name), file_format, schema)
 
     @abstractmethod
     def move(self, name: str, to: str) -> None:
