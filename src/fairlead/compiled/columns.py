@@ -34,7 +34,7 @@ from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import in_order
 from fairlead.compiled.plan import Plan
 from fairlead.compiled.required_columns import LONGEST_SERVICE, SECONDS, ServedClusters
-from fairlead.compiled.row_checks import EVERYBODY, Condition, word_checks
+from fairlead.compiled.row_checks import EVERYBODY, CellCondition, word_checks
 from fairlead.compiled.unique import all_different
 from fairlead.errors import MessageError
 from fairlead.rows import DECISION
@@ -134,7 +134,7 @@ def _check_utf8(messages: pa.Table, name: str) -> None:
 def _check_words(messages: pa.Table, heeded: Collection[str]) -> None:
     for check in word_checks(messages.column_names, heeded):
         cells = text(messages, check.column)
-        if check.condition is Condition.ONE_OF:
+        if check.condition is CellCondition.ONE_OF:
             for value in pc.unique(cells).to_pylist():
                 if value and value not in check.words:
                     raise MessageError(

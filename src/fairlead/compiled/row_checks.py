@@ -28,7 +28,7 @@ EVERYBODY: Final = ("id", "cluster", "group", "tenant")
 """What is read of each message, whatever the policy."""
 
 
-class Condition(Enum):
+class CellCondition(Enum):
     """What must hold of a cell."""
 
     SAID = auto()
@@ -54,7 +54,7 @@ class Condition(Enum):
 class RowCheck(NamedTuple):
     """A condition on a column, and what is said of a row that does not pass."""
 
-    condition: Condition
+    condition: CellCondition
     column: str
     allowed: str
     fixed: str = ""
@@ -72,18 +72,18 @@ def row_checks(columns: Collection[str], *plans: Plan, worked: bool) -> Iterator
     `worked`: whether messages are worked on (replay), not only decided.
     """
     heeded = set().union(*(plan.relevant_attributes for plan in plans))
-    yield RowCheck(Condition.SAID, "id", "", "id: found nothing, allowed: a text")
+    yield RowCheck(CellCondition.SAID, "id", "", "id: found nothing, allowed: a text")
     for name in sorted({*EVERYBODY, *heeded} & {*columns}):
-        yield RowCheck(Condition.UTF8, name, "text in UTF-8")
-    yield RowCheck(Condition.MOMENT, "time", TIMES)
+        yield RowCheck(CellCondition.UTF8, name, "text in UTF-8")
+    yield RowCheck(CellCondition.MOMENT, "time", TIMES)
     if "position" in columns:
-        yield RowCheck(Condition.PLACE, "position", "an integer")
+        yield RowCheck(CellCondition.PLACE, "position", "an integer")
     if "service_time" in columns:
         yield from _services([ALL_WORK] if worked else [served(plan) for plan in plans])
     for name, (least, most) in WHOLE_NUMBERS.items():
         if worked and name in columns:
             allowed = f"an integer from {least} to {most}, or empty"
-            yield RowCheck(Condition.WHOLE, name, allowed, least=least, most=most)
+            yield RowCheck(CellCondition.WHOLE, name, allowed, least=least, most=most)
     yield from word_checks(columns, heeded)
 
 
@@ -92,8 +92,8 @@ def _services(whose: Collection[ServedClusters]) -> Iterator[RowCheck]:
     why = SECONDS if ALL_WORK in needy else "a number; completions decide here"
     missing = f"service_time: found nothing, allowed: {why}"
     for need in needy:
-        yield RowCheck(Condition.SERVED, "service_time", "", missing, whose=need)
-    sensible = RowCheck(Condition.SERVICE, "service_time", SECONDS, most=LONGEST_SERVICE)
+        yield RowCheck(CellCondition.SERVED, "service_time", "", missing, whose=need)
+    sensible = RowCheck(CellCondition.SERVICE, "service_time", SECONDS, most=LONGEST_SERVICE)
     for need in needy:
         yield sensible._replace(whose=need)
     yield sensible._replace(allowed=f"{SECONDS}, or empty", whose=None)
@@ -103,12 +103,12 @@ def word_checks(columns: Collection[str], heeded: Collection[str]) -> Iterator[R
     """What is one of a few words, and what says two things at a time. `heeded`: that is read."""
     for name, words in ALLOWED_WORDS.items():
         if name in columns and name in heeded:
-            yield RowCheck(Condition.ONE_OF, name, f"{', '.join(words)}, or empty", words=words)
+            yield RowCheck(CellCondition.ONE_OF, name, f"{', '.join(words)}, or empty", words=words)
     for rule in CONTRADICTIONS:
         for name in rule.excludes:
             if rule.flag in columns and name in columns and rule.flag in heeded:
                 why = f"{rule.flag}: a message with it has no {name}"
-                yield RowCheck(Condition.WITHOUT, rule.flag, "", why, words=(name,))
+                yield RowCheck(CellCondition.WITHOUT, rule.flag, "", why, words=(name,))
 
 
 def wrong_type(name: str, kind: str, allowed: str = "a number, or text") -> MessageError:

@@ -19,7 +19,7 @@ from fairlead.compiled.required_columns import ServedClusters
 from fairlead.compiled.row_checks import (
     NUMBER_OR_TEXT,
     TIME_TYPES,
-    Condition,
+    CellCondition,
     RowCheck,
     row_checks,
     wrong_type,
@@ -94,7 +94,7 @@ def validate(found: CheckedTable, *plans: Plan, worked: bool = False) -> Validat
     if "position" in table.column_names:
         rows.key = numbers.whole(column(table, "position")).values
     for check in row_checks(table.column_names, *plans, worked=worked):
-        if check.condition is Condition.MOMENT:
+        if check.condition is CellCondition.MOMENT:
             _check_units(rows, time)
         _reject(rows, BAD[check.condition](rows, check), check)
     return rows
@@ -242,16 +242,16 @@ def _has_both(rows: ValidatedRows, check: RowCheck) -> Bools:
     return flagged & ~_in(text(rows.table, check.words[0]), [""])
 
 
-BAD: Final[Mapping[Condition, Callable[[ValidatedRows, RowCheck], Bools]]] = {
-    Condition.SAID: _is_silent,
-    Condition.UTF8: _no_utf8,
-    Condition.MOMENT: _no_moment,
-    Condition.PLACE: _no_place,
-    Condition.SERVED: _is_unserved,
-    Condition.SERVICE: _no_service,
-    Condition.WHOLE: _no_whole,
-    Condition.ONE_OF: _is_other,
-    Condition.WITHOUT: _has_both,
+BAD: Final[Mapping[CellCondition, Callable[[ValidatedRows, RowCheck], Bools]]] = {
+    CellCondition.SAID: _is_silent,
+    CellCondition.UTF8: _no_utf8,
+    CellCondition.MOMENT: _no_moment,
+    CellCondition.PLACE: _no_place,
+    CellCondition.SERVED: _is_unserved,
+    CellCondition.SERVICE: _no_service,
+    CellCondition.WHOLE: _no_whole,
+    CellCondition.ONE_OF: _is_other,
+    CellCondition.WITHOUT: _has_both,
 }
 
 

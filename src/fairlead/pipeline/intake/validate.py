@@ -48,7 +48,7 @@ from fairlead.compiled.required_columns import ServedClusters
 from fairlead.compiled.row_checks import (
     NUMBER_OR_TEXT,
     TIME_TYPES,
-    Condition,
+    CellCondition,
     RowCheck,
     row_checks,
     wrong_type,
@@ -169,16 +169,16 @@ def _is_without(_: DataFrame, check: RowCheck) -> Column:
     return ~((_text(check.column) == "true") & (_text(check.words[0]) != ""))
 
 
-PASSED: Final[Mapping[Condition, Callable[[DataFrame, RowCheck], Column]]] = {
-    Condition.SAID: _said,
-    Condition.UTF8: _is_text,
-    Condition.MOMENT: _is_moment,
-    Condition.PLACE: _is_place,
-    Condition.SERVED: _is_served,
-    Condition.SERVICE: _is_service,
-    Condition.WHOLE: _is_whole,
-    Condition.ONE_OF: _is_one_of,
-    Condition.WITHOUT: _is_without,
+PASSED: Final[Mapping[CellCondition, Callable[[DataFrame, RowCheck], Column]]] = {
+    CellCondition.SAID: _said,
+    CellCondition.UTF8: _is_text,
+    CellCondition.MOMENT: _is_moment,
+    CellCondition.PLACE: _is_place,
+    CellCondition.SERVED: _is_served,
+    CellCondition.SERVICE: _is_service,
+    CellCondition.WHOLE: _is_whole,
+    CellCondition.ONE_OF: _is_one_of,
+    CellCondition.WITHOUT: _is_without,
 }
 """Never null."""
 
@@ -200,7 +200,7 @@ def _are(messages: DataFrame, served: ServedClusters | None) -> Column:
 
 
 def _reason(kinds: Mapping[str, DataType], check: RowCheck) -> Column:
-    if check.condition is Condition.MOMENT:
+    if check.condition is CellCondition.MOMENT:
         return _no_time(kinds["time"], time_of(kinds["time"]))
     return F.lit(check.fixed) if check.fixed else _found(check.column, check.allowed)
 
