@@ -9,7 +9,7 @@ from fairlead.balance.history import UNKNOWN, Binding, DecisionPoint
 from fairlead.balance.message import CONTROL, ON_GROUP, AttributeValues
 from fairlead.balance.objects import on_one_line
 from fairlead.balance.what_if import WhatIf
-from fairlead.balance.wording import EVERYONE, TO_EVERYONE, wording
+from fairlead.balance.words.rule_choices import EVERYONE, TO_EVERYONE, wording
 
 
 class Explanation(NamedTuple):

@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Elimination
 from fairlead.balance.failures import FailureModel
 from fairlead.balance.objects import FileTable, Name, Object, Order, StoreOptions
+from fairlead.balance.words.cluster_state import Description
 
 
 class ClusterTables(FileTable, frozen=True, kw_only=True):

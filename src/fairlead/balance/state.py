@@ -14,7 +14,6 @@ from typing import Any, Generic, Self, TypeAlias, TypeVar
 import msgspec
 
 from fairlead.balance.change import FAILED, STATE, Change, ResolvedChange
-from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Drop, Eligible, Elimination, Preselected, Step
 from fairlead.balance.failures import FailureModel
 from fairlead.balance.follow_ups import FollowUps
@@ -30,6 +29,7 @@ from fairlead.balance.message import (
 from fairlead.balance.objects import Object, Ref
 from fairlead.balance.policy import ClusterTables, Policy
 from fairlead.balance.rules.rule import Rule
+from fairlead.balance.words.cluster_state import Description
 from fairlead.errors import ConfigError
 
 T = TypeVar("T", bound=ClusterTables)

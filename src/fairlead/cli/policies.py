@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fairlead.balance.in_words import in_words, order_in_words, warnings
 from fairlead.balance.objects import on_one_line
 from fairlead.balance.own import CHOICES as OWN_CHOICES
 from fairlead.balance.own import ELIMINATIONS, brought
 from fairlead.balance.policies import POLICIES
 from fairlead.balance.policies.choices import CHOICES
 from fairlead.balance.policies.composed import STEPS
+from fairlead.balance.words.effective_policy import in_words, order_in_words, warnings
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.config.clusters import load_clusters
 

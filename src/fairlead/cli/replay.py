@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead import report
 from fairlead.balance.change import Change
-from fairlead.balance.in_words import idle_readers
 from fairlead.balance.objects import listed, shown
+from fairlead.balance.words.effective_policy import idle_readers
 from fairlead.cli.dispatch import (
     changes_anywhere,
     changes_from,

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Final
 
 from fairlead.balance.change import Change
-from fairlead.balance.in_words import InWords, in_words
+from fairlead.balance.words.effective_policy import InWords, in_words
 from fairlead.compiled.plan import NO_STREAM, ClassifiedPlan, Plan
 from fairlead.results.summary import Changes, ChangeStep, Made, Policies, StreamCounts, Streams
 

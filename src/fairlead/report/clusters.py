@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.balance.in_words import InWords
+from fairlead.balance.words.effective_policy import InWords
 from fairlead.results.summary import Policies, Streams
 from fairlead.text import percent, plural, visible
 from fairlead.web.charts import Bar, bars

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from fairlead.balance.in_words import InWords
+from fairlead.balance.words.effective_policy import InWords
 from fairlead.errors import UserError
 
 

@@ -9,12 +9,12 @@ from typing import Any, Final, Literal, TypeVar
 import msgspec
 
 from fairlead.balance.change import STATE
-from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Elimination, drop_where
 from fairlead.balance.message import NO_DESTINATION, ON_GROUP, AttributeValues, Message, text
 from fairlead.balance.objects import Object, Ref, WorkerObject
 from fairlead.balance.policy import ClusterTables, Policy
 from fairlead.balance.state import ClusterState
+from fairlead.balance.words.cluster_state import Description
 from fairlead.errors import ConfigError
 
 KIND = "destination"

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Elimination, Preselected
 from fairlead.balance.message import NO_DESTINATION, PUT_INHIBITED, UNKNOWN_QUEUE, AttributeValues
 from fairlead.balance.objects import Object, Ref, special
@@ -32,6 +31,7 @@ from fairlead.balance.policy import Policy
 from fairlead.balance.rules import least_served
 from fairlead.balance.rules.least_served import LeastServed
 from fairlead.balance.state import ClusterState
+from fairlead.balance.words.cluster_state import Description
 
 STEPS_1_AND_2 = 6
 QUEUE_MANAGER, CHANNEL, QUEUE, ALIAS = "queue_manager", "channel", "queue", "alias"

@@ -14,7 +14,6 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.balance.change import STATE, UP, Change, ResolvedChange
-from fairlead.balance.describe import Description
 from fairlead.balance.elimination import Eligible, Preselected
 from fairlead.balance.failures import FailureModel
 from fairlead.balance.follow_ups import LaterChange
@@ -63,6 +62,7 @@ from fairlead.balance.rules import subscriber_lists as lists
 from fairlead.balance.rules.subscriber_lists import SubscriberLists
 from fairlead.balance.state import ClusterState
 from fairlead.balance.times import MICROS
+from fairlead.balance.words.cluster_state import Description
 from fairlead.errors import ConfigError
 
 KIND_OF: Final = {

@@ -33,7 +33,7 @@ class Otherwise(NamedTuple):
 
 
 class Weighing(NamedTuple):
-    """How a rule weighs its candidates at one moment; `fairlead.balance.wording` words it."""
+    """How a rule weighs its candidates at one moment; `balance.words.rule_choices` words it."""
 
     order: list[int]
     """The members in the order in which they would be chosen; the first is the choice."""

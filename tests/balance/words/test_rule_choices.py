@@ -7,7 +7,7 @@ import pytest
 
 import fairlead
 from fairlead.balance.rules.rule import Rule
-from fairlead.balance.wording import WORDINGS
+from fairlead.balance.words.rule_choices import WORDINGS
 
 
 def kinds(of: type[Rule]) -> Iterator[type[Rule]]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead import Cluster
-from fairlead.balance.in_words import in_words, warnings
+from fairlead.balance.words.effective_policy import in_words, warnings
 
 AB = [{"name": "A"}, {"name": "B"}]
 HUB: dict[str, Any] = {

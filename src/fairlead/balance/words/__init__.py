@@ -1,0 +1,1 @@
+"""What is said of policies, states and choices in words."""
