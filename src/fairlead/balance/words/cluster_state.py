@@ -73,5 +73,5 @@ class Description(Generic[S]):
         return ""
 
     def samples(self) -> dict[str, AttributeValues]:
-        """Messages that should find somebody, by what they are called; for `effective_policy.warnings`."""
+        """Messages that should find somebody, by what they are called; for its warnings."""
         return {} if self.state.policy.reads else {"": ()}
