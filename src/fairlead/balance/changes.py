@@ -128,32 +128,32 @@ def with_follow_ups(
     return all_steps
 
 
-def changes_in(given: object) -> list[Change]:
+def changes_in(value: object) -> list[Change]:
     """One change or several, as a list. Raises ChangeError for anything else."""
-    every: list[object] = [given]
-    if isinstance(given, Iterable) and not isinstance(given, str | Mapping):
-        every = list(given)
+    every: list[object] = [value]
+    if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        every = list(value)
     return [_change(change) for change in every]
 
 
-def _change(given: object) -> Change:
-    if isinstance(given, Change):
-        return given
-    if not isinstance(given, Mapping):
+def _change(value: object) -> Change:
+    if isinstance(value, Change):
+        return value
+    if not isinstance(value, Mapping):
         raise ChangeError(
-            f"change: found {shown(given)}, allowed: a fairlead.Change, or a dict of "
+            f"change: found {shown(value)}, allowed: a fairlead.Change, or a dict of "
             f"{', '.join(KEYS)}"
         )
-    for name in given:
+    for name in value:
         if name not in KEYS:
             raise ChangeError(
                 f"change: found the key {shown(name)}, allowed: {', '.join(KEYS)}"
                 f"{hint(str(name), KEYS)}"
             )
     for name in KEYS[:-1]:
-        if name not in given:
-            raise ChangeError(f"change: found no {name} in {shown(dict(given))}, allowed: with it")
-    return Change(**given)
+        if name not in value:
+            raise ChangeError(f"change: found no {name} in {shown(dict(value))}, allowed: with it")
+    return Change(**value)
 
 
 def _addressed(states: Mapping[str, AnyState], change: Change) -> list[tuple[str, Change]]:

@@ -97,13 +97,13 @@ def _numbers(plain: Any) -> Any:  # noqa: ANN401 - plain data of any kind
     return [_numbers(value) for value in plain] if isinstance(plain, list) else plain
 
 
-def clusters_in(given: object) -> list[Cluster]:
+def clusters_in(value: object) -> list[Cluster]:
     """One cluster or several, as a list. Raises ConfigError for anything else."""
-    every = list(given) if isinstance(given, Iterable) else [given]
+    every = list(value) if isinstance(value, Iterable) else [value]
     clusters = [cluster for cluster in every if isinstance(cluster, Cluster)]
     if len(clusters) < len(every):
         raise ConfigError(
-            f"clusters: found {repr_of(given)}, allowed: a fairlead.Cluster, or several, "
+            f"clusters: found {repr_of(value)}, allowed: a fairlead.Cluster, or several, "
             "as load_clusters makes them of a file"
         )
     if not clusters:

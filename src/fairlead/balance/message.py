@@ -125,10 +125,10 @@ def text(message: Message, name: str) -> str:
     return word
 
 
-def not_by_name(found: object) -> MessageError:
+def not_by_name(value: object) -> MessageError:
     """The line about a message that is no mapping."""
     return MessageError(
-        f"message: found {repr_of(found)}, allowed: attributes by name, such as {{'group': 'kim'}}"
+        f"message: found {repr_of(value)}, allowed: attributes by name, such as {{'group': 'kim'}}"
     )
 
 

@@ -188,45 +188,45 @@ def _decisions(spark: SparkSession, folder: str, run: RunFolder | None) -> DataF
     return joined(decisions) if several else decisions
 
 
-def _print(found: Diff, before: str, after: str) -> None:
+def _print(diff: Diff, before: str, after: str) -> None:
     to = console()
-    to.print(f"messages: {found.before:,} in {before}, {found.after:,} in {after}", markup=False)
+    to.print(f"messages: {diff.before:,} in {before}, {diff.after:,} in {after}", markup=False)
     to.print(
-        f"in both: {found.both:,}; only in {before}: {found.only_before:,}; "
-        f"only in {after}: {found.only_after:,}",
+        f"in both: {diff.both:,}; only in {before}: {diff.only_before:,}; "
+        f"only in {after}: {diff.only_after:,}",
         markup=False,
     )
-    to.print(f"moved: {_part(found.moved, found.both)}", markup=False)
-    to.print(f"no longer routed: {_part(found.no_longer_routed, found.both)}", markup=False)
-    to.print(f"newly routed: {_part(found.newly_routed, found.both)}", markup=False)
-    if found.started:
-        to.print(f"started sooner: {_part(found.sooner, found.started)}", markup=False)
-        to.print(f"started later: {_part(found.later, found.started)}", markup=False)
-        way = "sooner" if found.mean_delay < 0 else "later"
+    to.print(f"moved: {_part(diff.moved, diff.both)}", markup=False)
+    to.print(f"no longer routed: {_part(diff.no_longer_routed, diff.both)}", markup=False)
+    to.print(f"newly routed: {_part(diff.newly_routed, diff.both)}", markup=False)
+    if diff.started:
+        to.print(f"started sooner: {_part(diff.sooner, diff.started)}", markup=False)
+        to.print(f"started later: {_part(diff.later, diff.started)}", markup=False)
+        way = "sooner" if diff.mean_delay < 0 else "later"
         to.print(
-            f"on average of all {found.started:,} {way} by: {length(abs(found.mean_delay))}",
+            f"on average of all {diff.started:,} {way} by: {length(abs(diff.mean_delay))}",
             markup=False,
         )
         _print_waits(before, after)
-    if found.groups:
-        to.print(f"groups moved: {_part(found.groups_moved, found.groups)}", markup=False)
+    if diff.groups:
+        to.print(f"groups moved: {_part(diff.groups_moved, diff.groups)}", markup=False)
     right = ("before", "after", "gains")
     gains = table("destination", *right, right=right)
-    for row in found.destinations[:MAX_SHOWN]:
+    for row in diff.destinations[:MAX_SHOWN]:
         gained = f"{row.after - row.before:+,}"
         name = _name(row.destination, row.cluster)
         gains.add_row(name, f"{row.before:,}", f"{row.after:,}", gained)
-    if found.destinations:
+    if diff.destinations:
         print_table(to, gains)
-    if found.moves:
+    if diff.moves:
         moves = table("from", "to", "messages", right=("messages",))
-        for move in found.moves[:MAX_SHOWN]:
+        for move in diff.moves[:MAX_SHOWN]:
             one = _name(move.before, move.cluster_before)
             other = _name(move.after, move.cluster_after)
             moves.add_row(one, other, f"{move.messages:,}")
         print_table(to, moves)
-        if len(found.moves) > MAX_SHOWN:
-            to.print(f"… {len(found.moves) - MAX_SHOWN} more pairs in summary.json of --out DIR")
+        if len(diff.moves) > MAX_SHOWN:
+            to.print(f"… {len(diff.moves) - MAX_SHOWN} more pairs in summary.json of --out DIR")
 
 
 def _print_waits(before: str, after: str) -> None:
@@ -257,11 +257,11 @@ def _name(destination: str | None, cluster: str) -> str:
     return printable(f"{cluster}/{destination}" if cluster else destination)
 
 
-def _judge(found: Diff, gates: Sequence[FailCondition]) -> int:
+def _judge(diff: Diff, gates: Sequence[FailCondition]) -> int:
     """The status; a condition that has nothing to look at is refused, for it could never hold."""
     status = 0
     for condition in gates:
-        value, of = getattr(found, condition.name), getattr(found, GATES[condition.name])
+        value, of = getattr(diff, condition.name), getattr(diff, GATES[condition.name])
         if not of:
             raise UserError(f"--fail-if: {condition.text}: found no {OF[GATES[condition.name]]}")
         if condition.fails(value, of):

@@ -140,19 +140,19 @@ def _unknown(names: Counter[str], plan: Plan) -> dict[str, int]:
     return {name: n for name, n in names.most_common() if name not in known}
 
 
-def _print(found: TableLook) -> None:
+def _print(look: TableLook) -> None:
     to = console()
-    messages = found.read - found.rejected
+    messages = look.read - look.rejected
     to.print(
-        f"rows: {found.read:,} = messages {messages:,} + rejected {found.rejected:,}", markup=False
+        f"rows: {look.read:,} = messages {messages:,} + rejected {look.rejected:,}", markup=False
     )
-    for reason, n in found.rejections.items():
+    for reason, n in look.rejections.items():
         to.print(f"rejected, {reason}: {n:,}", markup=False)
-    if found.period is not None:
-        first, last = found.period
+    if look.period is not None:
+        first, last = look.period
         to.print(f"first: {moment(first)}", markup=False)
         to.print(f"last: {moment(last)}, {duration(last - first)} later", markup=False)
-    odd = found.odd(int(time.time() * MICROS))
+    odd = look.odd(int(time.time() * MICROS))
     for remark in odd:
         to.print(f"looks wrong: {remark}", markup=False)
     if not odd:

@@ -231,10 +231,10 @@ def explain_order(url: str | None, queue: str, first: str, second: str) -> None:
         out.print(on_one_line(line), markup=False)
 
 
-def _print(message_id: str, found: Why) -> None:
-    goes = ", ".join(found.destinations) or f"none ({found.outcome})"
-    place = (found.cluster, found.version, found.stream, found.sequence)
-    _show(message_id, goes, place, found.explanation)
+def _print(message_id: str, why: Why) -> None:
+    goes = ", ".join(why.destinations) or f"none ({why.outcome})"
+    place = (why.cluster, why.version, why.stream, why.sequence)
+    _show(message_id, goes, place, why.explanation)
 
 
 def _show(

@@ -212,16 +212,16 @@ def _full(rows: list[Row], name: str, capacity: int, end: float) -> float:
     return seconds
 
 
-def _requests(found: ChoicePeriod) -> Iterator[str]:
-    if found.given:
-        shares = ", ".join(f"{name} {count}" for name, count in found.given.most_common())
-        again = f", {found.again} of them once more" if found.again else ""
-        often = [f"{name} {count} times" for name, count in found.busy.most_common()]
+def _requests(period: ChoicePeriod) -> Iterator[str]:
+    if period.given:
+        shares = ", ".join(f"{name} {count}" for name, count in period.given.most_common())
+        again = f", {period.again} of them once more" if period.again else ""
+        often = [f"{name} {count} times" for name, count in period.busy.most_common()]
         busy = f"; busy: {', '.join(often)}" if often else ""
-        all_used = [f"{name} {share:.0%} of the time" for name, share in found.full.items()]
+        all_used = [f"{name} {share:.0%} of the time" for name, share in period.full.items()]
         busy += f"; at capacity: {', '.join(all_used)}" if all_used else ""
-        slowest = f"; the slowest took {found.slowest:.3f} s"
-        yield f"{clock(found.begin)}   requests: {shares}{again}{slowest}{busy}"
+        slowest = f"; the slowest took {period.slowest:.3f} s"
+        yield f"{clock(period.begin)}   requests: {shares}{again}{slowest}{busy}"
 
 
 def _changed(peers: dict[str, DestinationPeriod], row: Row) -> tuple[str, str]:

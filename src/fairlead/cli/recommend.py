@@ -117,23 +117,23 @@ def _read(table: MessagesTable, plan: Plan, stages: Stages) -> tuple[PreparedMes
         return prepared(accepted(rows), [plan]), len(rows.reasons)
 
 
-def _print(to: Console, found: Recommendation, out: str, file: str | None, *, page: bool) -> None:
-    to.print(found.verdict + ("" if found.met else ":"), markup=False)
-    for setting in found.said or ["the cluster file as it is"]:
+def _print(to: Console, advice: Recommendation, out: str, file: str | None, *, page: bool) -> None:
+    to.print(advice.verdict + ("" if advice.met else ":"), markup=False)
+    for setting in advice.said or ["the cluster file as it is"]:
         to.print(f"  {printable(setting)}", markup=False)
     to.print("on traffic that the search never saw:", markup=False)
-    _table(to, [found.now, found.then], "cluster")
-    if found.why:
+    _table(to, [advice.now, advice.then], "cluster")
+    if advice.why:
         to.print("with one setting as in the file:", markup=False)
-        _table(to, found.why, f"{found.then.name}, but")
+        _table(to, advice.why, f"{advice.then.name}, but")
     to.print("what breaks it:", markup=False)
-    _table(to, found.breaks, "what if")
+    _table(to, advice.breaks, "what if")
     to.print(
-        f"how sure: the target is met in {found.tenths} of 10 tenths of the held-out time, and in "
-        f"{percent(found.sure)} of samples of these",
+        f"how sure: the target is met in {advice.tenths} of 10 tenths of the held-out time, and in "
+        f"{percent(advice.sure)} of samples of these",
         markup=False,
     )
-    for note in found.notes:
+    for note in advice.notes:
         to.print(f"note: {note}", markup=False)
     if file is not None:
         to.print(f"cluster file: {Path(out) / file}", markup=False)

@@ -197,10 +197,10 @@ def _on_spark(
         )
 
 
-def write_page(found: Comparison, delivery: ResultsDelivery, stages: Stages) -> None:
+def write_page(comparison: Comparison, delivery: ResultsDelivery, stages: Stages) -> None:
     """Put the page beside the results."""
     with stages("report"):
-        delivery.write_text(report.NAME, report.render_comparison(found.to_dict()))
+        delivery.write_text(report.NAME, report.render_comparison(comparison.to_dict()))
 
 
 def rate_of(scale: str, seed: int | None) -> tuple[Decimal, int]:
@@ -269,21 +269,21 @@ def scenarios(
     return request
 
 
-def _idle(asked: ReplayRequest) -> list[str]:
+def _idle(request: ReplayRequest) -> list[str]:
     """The readers that never get work, in which scenarios."""
     lines: dict[str, list[str]] = {}
-    for name, plan in asked.plans.items():
+    for name, plan in request.plans.items():
         for line in (line for cluster in plan.clusters for line in idle_readers(cluster)):
             lines.setdefault(line, []).append(printable(name))
     return [f"{line} (in {listed(names, MAX_SHOWN)})" for line, names in lines.items()]
 
 
-def print_comparison(to: Console, found: Comparison, out: str) -> None:
+def print_comparison(to: Console, comparison: Comparison, out: str) -> None:
     """Each scenario, then all side by side, and where the results are.
 
     What is looked at first comes last: on a terminal the rest has scrolled away.
     """
-    for scenario in found.scenarios[:MAX_SHOWN]:
+    for scenario in comparison.scenarios[:MAX_SHOWN]:
         _print_kind(to, scenario, "destination", scenario.by_destination)
         if len(scenario.by_priority) > 1:
             _print_kind(to, scenario, "priority", scenario.by_priority)
@@ -292,17 +292,18 @@ def print_comparison(to: Console, found: Comparison, out: str) -> None:
         if len(scenario.by_phase) > 1:
             _print_kind(to, scenario, "phase", [_named(phase) for phase in scenario.by_phase])
         _print_kind(to, scenario, "window", scenario.by_window)
-    if len(found.scenarios) > MAX_SHOWN:
-        to.print(f"… {len(found.scenarios) - MAX_SHOWN} more scenarios in comparison.json")
-    for reason, n in found.rejections.items():
+    if len(comparison.scenarios) > MAX_SHOWN:
+        to.print(f"… {len(comparison.scenarios) - MAX_SHOWN} more scenarios in comparison.json")
+    for reason, n in comparison.rejections.items():
         to.print(f"rejected, {reason}: {n:,}", markup=False)
-    print_table(to, filled([_row(scenario) for scenario in found.scenarios], right=NUMBERS))
-    replayed = found.read - found.rejected
+    print_table(to, filled([_row(scenario) for scenario in comparison.scenarios], right=NUMBERS))
+    replayed = comparison.read - comparison.rejected
     to.print(
-        f"in {found.read:,} = replayed {replayed:,} + rejected {found.rejected:,}", markup=False
+        f"in {comparison.read:,} = replayed {replayed:,} + rejected {comparison.rejected:,}",
+        markup=False,
     )
     to.print(f"results: {out}", markup=False)
-    if found.made is not None:
+    if comparison.made is not None:
         to.print(f"report: {inside(out, report.NAME)}", markup=False)
 
 
@@ -312,16 +313,16 @@ NUMBERS: Final = (
 )
 
 
-def _row(each: ScenarioResult) -> dict[str, str]:
-    used = each.utilisation
+def _row(result: ScenarioResult) -> dict[str, str]:
+    used = result.utilisation
     return {
-        "scenario": printable(each.name),
-        "messages": f"{each.messages:,}",
-        **_waits(each.waits),
+        "scenario": printable(result.name),
+        "messages": f"{result.messages:,}",
+        **_waits(result.waits),
         "busy": "" if used is None else f"{used:.1%}",
-        "not started": f"{each.waiting:,}" if each.waiting else "",
-        "redelivered": f"{each.redeliveries:,}" if each.redeliveries else "",
-        "groups out of order": f"{each.groups_out_of_order:,}" if each.groups else "",
+        "not started": f"{result.waiting:,}" if result.waiting else "",
+        "redelivered": f"{result.redeliveries:,}" if result.redeliveries else "",
+        "groups out of order": f"{result.groups_out_of_order:,}" if result.groups else "",
     }
 
 
@@ -388,11 +389,11 @@ def _inside(scenario: ScenarioResult, gate: FailCondition) -> float:
     return value
 
 
-def judged(found: Comparison, gates: Sequence[FailCondition]) -> int:
+def judged(comparison: Comparison, gates: Sequence[FailCondition]) -> int:
     """The status; a condition that has nothing to look at is refused, for it could never hold."""
     status = 0
     for condition in gates:
-        for scenario in found.scenarios:
+        for scenario in comparison.scenarios:
             if condition.name in LONGEST:
                 value, at = _worst(scenario, condition)
                 measured, of = f"{length(value)} {at}", 0

@@ -124,11 +124,11 @@ def _tell(store: Store) -> None:
         LOGGER.warning("%s; work in hand may count as failed", error)
 
 
-async def _until(told: asyncio.Event, server: Server, *, once: bool) -> None:
+async def _until(event: asyncio.Event, server: Server, *, once: bool) -> None:
     """Wait for a signal; with `once`, until everybody is gone, too."""
     manager = ServiceManager()
     manager.ready()
-    ends = [told.wait(), *([server.left_alone()] if once else [])]
+    ends = [event.wait(), *([server.left_alone()] if once else [])]
     tasks = [asyncio.ensure_future(coroutine) for coroutine in (_alive(manager), *ends)]
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:

@@ -160,8 +160,8 @@ def _bare(error: object) -> str:
     return str(getattr(error, "option_name", "")).lstrip("-")
 
 
-def _takes_one(each: object) -> bool:
-    return isinstance(each, TyperOption) and not each.multiple and not each.is_flag
+def _takes_one(value: object) -> bool:
+    return isinstance(value, TyperOption) and not value.multiple and not value.is_flag
 
 
 def _is_empty(option: TyperOption, value: object) -> bool:

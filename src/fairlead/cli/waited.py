@@ -34,21 +34,23 @@ def explain_waited(folder: Path, message_id: str) -> bool:
     return True
 
 
-def show(found: Waited) -> None:
+def show(waited: Waited) -> None:
     """Print it."""
     out = console()
-    for line in _head(found):
+    for line in _head(waited):
         out.print(line, markup=False)
-    _list(found.holding, f"when it came, {_count(found.holding)} in work there:")
-    _list(found.earlier, f"while it waited, {_count(found.earlier)} started that had come before:")
-    _list(found.overtook, f"{_count(found.overtook)} started before it that came later:")
-    if found.until is not None:
-        until = found.until
+    _list(waited.holding, f"when it came, {_count(waited.holding)} in work there:")
+    _list(
+        waited.earlier, f"while it waited, {_count(waited.earlier)} started that had come before:"
+    )
+    _list(waited.overtook, f"{_count(waited.overtook)} started before it that came later:")
+    if waited.until is not None:
+        until = waited.until
         out.print(
             f"reader {until.reader} worked on {_called(until)} until it started", markup=False
         )
-    for alternative in found.otherwise:
-        out.print(_otherwise(found, alternative), markup=False)
+    for alternative in waited.otherwise:
+        out.print(_otherwise(waited, alternative), markup=False)
 
 
 def _head(found: Waited) -> list[str]:
@@ -97,22 +99,23 @@ def _count(beside: Sequence[Beside]) -> str:
     return f"{plural(len(beside), 'message')} {'was' if len(beside) == 1 else 'were'}"
 
 
-def _called(each: Beside) -> str:
-    group = f" of group {printable(each.group)}" if each.group else ""
-    return f"{printable(each.id)}{group}"
+def _called(beside: Beside) -> str:
+    group = f" of group {printable(beside.group)}" if beside.group else ""
+    return f"{printable(beside.id)}{group}"
 
 
-def _otherwise(found: Waited, each: WaitedAlternative) -> str:
-    if each.start is None:
-        return f"with {each.what} it would not have been started"
-    if found.start is None:
-        return f"with {each.what} it would have started at {_at(each.start)}"
-    sooner = found.start - each.start
+def _otherwise(waited: Waited, alternative: WaitedAlternative) -> str:
+    if alternative.start is None:
+        return f"with {alternative.what} it would not have been started"
+    if waited.start is None:
+        return f"with {alternative.what} it would have started at {_at(alternative.start)}"
+    sooner = waited.start - alternative.start
     if round(sooner * MICROS) == 0:
-        return f"with {each.what} it would have started no sooner"
+        return f"with {alternative.what} it would have started no sooner"
     if sooner < 0:
-        return f"with {each.what} it would have started {length(-sooner)} later"
-    return f"with {each.what} it would have started {length(sooner)} sooner, at {_at(each.start)}"
+        return f"with {alternative.what} it would have started {length(-sooner)} later"
+    start = _at(alternative.start)
+    return f"with {alternative.what} it would have started {length(sooner)} sooner, at {start}"
 
 
 def _at(seconds: float) -> str:

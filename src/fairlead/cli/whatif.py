@@ -73,13 +73,13 @@ def run_whatif(
     _print(answer)
 
 
-def _print(found: RaiseEffect) -> None:
+def _print(effect: RaiseEffect) -> None:
     to = console()
-    group = printable(found.group)
-    if not found.waiting:
+    group = printable(effect.group)
+    if not effect.waiting:
         to.print(f"{group}: nothing of it would start sooner", markup=False)
         return
-    to.print(f"{group}: {plural(found.waiting, 'message')} would start sooner", markup=False)
+    to.print(f"{group}: {plural(effect.waiting, 'message')} would start sooner", markup=False)
     rows = [
         {
             "message": printable(message.name),
@@ -87,24 +87,24 @@ def _print(found: RaiseEffect) -> None:
             "would be at": _moment(message.before + message.seconds),
             "sooner by": length(-message.seconds),
         }
-        for message in found.raised
+        for message in effect.raised
     ]
     print_table(to, filled(rows, right=("sooner by",)))
     to.print(
-        f"delayed: {plural(found.delayed, 'message')} of others, "
-        f"by {length(found.longest)} at most, {length(found.total)} in all",
+        f"delayed: {plural(effect.delayed, 'message')} of others, "
+        f"by {length(effect.longest)} at most, {length(effect.total)} in all",
         markup=False,
     )
-    if found.sooner:
-        to.print(f"sooner, too: {plural(found.sooner, 'message')} of others", markup=False)
-    if found.hurt:
+    if effect.sooner:
+        to.print(f"sooner, too: {plural(effect.sooner, 'message')} of others", markup=False)
+    if effect.hurt:
         rows = [
             {
                 "delayed": printable(group.name),
                 "messages": f"{group.messages:,}",
                 "by at most": length(group.seconds),
             }
-            for group in found.hurt
+            for group in effect.hurt
         ]
         print_table(to, filled(rows, right=("messages", "by at most")))
 

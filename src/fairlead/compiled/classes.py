@@ -88,12 +88,12 @@ def numbered_homes(plan: ClassifiedPlan) -> dict[tuple[str, ...], int]:
 
 
 def _home(plan: ClassifiedPlan) -> Callable[[MessageClass], tuple[str, ...] | None]:
-    def home(each: MessageClass) -> tuple[str, ...] | None:
-        state = plan.states.get(each.cluster)
-        if state is None or not state.binds or each.control:
+    def home(message_class: MessageClass) -> tuple[str, ...] | None:
+        state = plan.states.get(message_class.cluster)
+        if state is None or not state.binds or message_class.control:
             return None
-        inside = state.home(each.values)
-        return None if inside is None else (each.cluster, *inside)
+        inside = state.home(message_class.values)
+        return None if inside is None else (message_class.cluster, *inside)
 
     return home
 

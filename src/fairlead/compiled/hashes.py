@@ -167,5 +167,5 @@ def _mixed_all(x: Hashes) -> Hashes:
     return x ^ (x >> np.uint64(32))
 
 
-def _where(valid: Flags | None, found: Hashes, before: Hashes) -> Hashes:
-    return found if valid is None else np.where(valid, found, before)
+def _where(valid: Flags | None, hashes: Hashes, before: Hashes) -> Hashes:
+    return hashes if valid is None else np.where(valid, hashes, before)

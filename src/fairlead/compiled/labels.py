@@ -55,11 +55,11 @@ class Codes:
                 if ref is not None and attribute == "address":
                     self._add(Copy(ref.name, str(value) or None))
 
-    def _add(self, each: Copy) -> None:
-        if each not in self._labels:
-            self._labels[each] = self.size
-            self.destination.append(each.destination)
-            self.address.append(each.address)
+    def _add(self, copy: Copy) -> None:
+        if copy not in self._labels:
+            self._labels[copy] = self.size
+            self.destination.append(copy.destination)
+            self.address.append(copy.address)
             self.outcome.append(ROUTED)
 
     def add_copies(self, cluster: AnyState, recipients: Sequence[int]) -> None:

@@ -100,11 +100,11 @@ def _outage(states: Mapping[str, AnyState], down: Down, where: str) -> Outage:
     return Outage(name, ref, way, start, end, down.target, down.failed, where)
 
 
-def _has(each: Any, way: Way) -> bool:  # noqa: ANN401 - a table of the policy's own
-    if way.attribute not in each.__struct_fields__:
+def _has(value: Any, way: Way) -> bool:  # noqa: ANN401 - a table of the policy's own
+    if way.attribute not in value.__struct_fields__:
         return False
     try:
-        return converted(type(each), way.attribute, way.value) == way.value
+        return converted(type(value), way.attribute, way.value) == way.value
     except ConfigError:
         return False
 

@@ -33,7 +33,7 @@ OF_EACH_KIND: Final[tuple[object, ...]] = (None, True, 0, "", [], {})
 DRAFTS: Final = "allowed: one that Fairlead knows, or none (then it is draft 2020-12)"
 
 
-def schema_of(given: object, folder: Path) -> Schema:
+def schema_of(value: object, folder: Path) -> Schema:
     """A schema as a file gives it: a table, or the path of a JSON file from that folder.
 
     It is checked: it is plain data, a JSON Schema of the draft that it names (without one: draft
@@ -42,15 +42,15 @@ def schema_of(given: object, folder: Path) -> Schema:
     or schemas in schemas, that take for ever on some bodies are not found out. `format` says what
     is meant and refuses nothing. Raises ConfigError.
     """
-    if isinstance(given, Mapping):
-        schema: Schema = _plain(given)
+    if isinstance(value, Mapping):
+        schema: Schema = _plain(value)
         _check(schema)
         return schema
-    if not (isinstance(given, str) and given and given.isprintable()):
+    if not (isinstance(value, str) and value and value.isprintable()):
         raise ConfigError(
-            f"found {shown(given)}, allowed: a table, or the path of a JSON file from this file"
+            f"found {shown(value)}, allowed: a table, or the path of a JSON file from this file"
         )
-    path = path_of(folder / given, ConfigError)
+    path = path_of(folder / value, ConfigError)
     text = text_of(path, ConfigError)
     try:
         schema = _of_json(text)

@@ -33,15 +33,15 @@ class MeasureRequest(NamedTuple):
 class MeasuredLanes:
     """Scenarios of the same messages, piece by piece."""
 
-    def __init__(self, lanes: Sequence[Lane], traits: Traits, asked: MeasureRequest) -> None:
+    def __init__(self, lanes: Sequence[Lane], traits: Traits, request: MeasureRequest) -> None:
         """At the beginning."""
         self._lanes = ScenarioRuns(lanes, traits)
-        self._names = list(dict.fromkeys(asked.clusters)) or [""]
+        self._names = list(dict.fromkeys(request.clusters)) or [""]
         self._cluster_of = np.array(
-            [self._names.index(cluster) for cluster in asked.clusters] or [0], np.int64
+            [self._names.index(cluster) for cluster in request.clusters] or [0], np.int64
         )
         self._plans = {lane.scenario: lane.plan for lane in lanes}
-        self._asked = asked.what
+        self._asked = request.what
         self._pairs = Pairs()
         self._traffic: MeteredTraffic | None = None
         self._meters: dict[int, Meter] = {}

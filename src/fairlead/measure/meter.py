@@ -108,22 +108,22 @@ class MeteredTraffic:
 class Meter:
     """Counts the attempts of one scenario."""
 
-    def __init__(self, plan: ClassifiedPlan, asked: What, traffic: MeteredTraffic) -> None:
+    def __init__(self, plan: ClassifiedPlan, what: What, traffic: MeteredTraffic) -> None:
         """Nothing yet."""
-        self.plan, self.asked, self.traffic = plan, asked, traffic
+        self.plan, self.asked, self.traffic = plan, what, traffic
         self.names, self._texts = _texts(plan)
-        windows = [time for window in asked.windows for time in (window.start, window.end)]
+        windows = [time for window in what.windows for time in (window.start, window.end)]
         self._marks = Marks(
             np.array(phase_times(plan), np.int64),
             np.array(windows, np.int64),
             len(phase_times(plan)),
-            len(asked.windows),
+            len(what.windows),
             traffic.priorities,
             traffic.tenants,
-            asked.first // asked.unit,
-            asked.unit,
-            asked.dated,
-            asked.in_full,
+            what.first // what.unit,
+            what.unit,
+            what.dated,
+            what.in_full,
         )
         self._starts = Growing(1)
         self._latest = np.empty(0, np.int64)

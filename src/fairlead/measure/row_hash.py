@@ -26,32 +26,32 @@ from fairlead.replay.batch import Attempts
 from fairlead.replay.layout import NEVER
 
 
-def _with_long(found: Any, number: int) -> Any:  # noqa: ANN401 - uint64
+def _with_long(value: Any, number: int) -> Any:  # noqa: ANN401 - uint64
     """The hash with 64 bits more, as `fairlead.compiled.hashes.with_longs`."""
-    found += P5 + LENGTH_8
-    found ^= rotated(np.uint64(number) * P2, 31) * P1
-    return mixed(rotated(found, 27) * P1 + P4)
+    value += P5 + LENGTH_8
+    value ^= rotated(np.uint64(number) * P2, 31) * P1
+    return mixed(rotated(value, 27) * P1 + P4)
 
 
-def _with_int(found: Any, number: int) -> Any:  # noqa: ANN401
+def _with_int(value: Any, number: int) -> Any:  # noqa: ANN401
     """... with 32 bits more."""
-    found += P5 + LENGTH_4
-    found ^= (np.uint64(number) & LOW_32) * P1
-    return mixed(rotated(found, 23) * P2 + P3)
+    value += P5 + LENGTH_4
+    value ^= (np.uint64(number) & LOW_32) * P1
+    return mixed(rotated(value, 23) * P2 + P3)
 
 
-def _with_text(found: Any, texts: Texts, k: int) -> Any:  # noqa: ANN401
+def _with_text(value: Any, texts: Texts, k: int) -> Any:  # noqa: ANN401
     """... with a text more, if there is one."""
     if not texts.there[k]:
-        return found
-    return of_bytes(texts.data, texts.starts[k], texts.starts[k + 1], found)
+        return value
+    return of_bytes(texts.data, texts.starts[k], texts.starts[k + 1], value)
 
 
-def _with_time(found: Any, marks: Marks, time: int) -> Any:  # noqa: ANN401
+def _with_time(value: Any, marks: Marks, time: int) -> Any:  # noqa: ANN401
     """... with a time more, as it is written."""
     if marks.dated:
-        return with_long(found, time)
-    return with_long(found, np.float64(time / MICROS).view(np.int64))
+        return with_long(value, time)
+    return with_long(value, np.float64(time / MICROS).view(np.int64))
 
 
 def _hash_of(a: Attempts, k: int, outcome: int, seed: int, texts: Texts, marks: Marks) -> Any:  # noqa: ANN401

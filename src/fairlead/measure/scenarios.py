@@ -31,7 +31,7 @@ class Replayed(NamedTuple):
 
 
 def compared(
-    every: Sequence[Replayed], period: tuple[int, int] | None, asked: What
+    every: Sequence[Replayed], period: tuple[int, int] | None, what: What
 ) -> list[ScenarioResult]:
     """What became of the messages, scenario by scenario.
 
@@ -41,7 +41,7 @@ def compared(
     lasts = [_last(scenario.measured, latest) for scenario in every]
     bins = over(first, max([latest, *lasts]))
     return [
-        _scenario(scenario, bins, asked, first, last)
+        _scenario(scenario, bins, what, first, last)
         for scenario, last in zip(every, lasts, strict=True)
     ]
 
@@ -51,10 +51,10 @@ def _last(measured: Measured, latest: int) -> int:
     return max((end.last for end in measured.ends if end.last is not None), default=latest)
 
 
-def _scenario(of: Replayed, bins: Bins, asked: What, first: int, last: int) -> ScenarioResult:
-    measured, ends, unit = of.measured, of.measured.ends, asked.unit
-    over_time = bool(ends) and asked.in_full
-    windows = [window.name for window in asked.windows]
+def _scenario(of: Replayed, bins: Bins, what: What, first: int, last: int) -> ScenarioResult:
+    measured, ends, unit = of.measured, of.measured.ends, what.unit
+    over_time = bool(ends) and what.in_full
+    windows = [window.name for window in what.windows]
     outcomes: dict[str, int] = {}
     for end in sorted(ends, key=lambda each: each.outcome):
         outcomes[end.outcome] = outcomes.get(end.outcome, 0) + end.rows
@@ -78,6 +78,6 @@ def _scenario(of: Replayed, bins: Bins, asked: What, first: int, last: int) -> S
         use=use(bins, unit, measured.work, of.plan, first, last) if over_time else None,
         groups=measured.groups,
         groups_out_of_order=measured.torn,
-        digest=digest_of(ends) if asked.in_full else None,
+        digest=digest_of(ends) if what.in_full else None,
         longest=of.longest,
     )

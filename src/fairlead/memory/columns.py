@@ -138,8 +138,8 @@ def _operator(name: str, of: tuple[Expression, ...], values: list[pa.Array]) -> 
     return compared(name, *values)
 
 
-def _plain(found: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+def _plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
 def _range(least: int, most: int) -> str:

@@ -165,17 +165,17 @@ def _subject(table: pa.Table, cluster: pa.Array, plan: ClassifiedPlan) -> pa.Arr
     return pc.if_else(has, subject, pa.scalar(None, pa.string()))
 
 
-def _slot(each: DecisionCount, top: Sequence[Destination]) -> int | None:
-    if each.destination is None:
+def _slot(count: DecisionCount, top: Sequence[Destination]) -> int | None:
+    if count.destination is None:
         return None
-    place = (each.cluster, each.subject, each.destination)
+    place = (count.cluster, count.subject, count.destination)
     return top.index(place) if place in top else len(top)
 
 
-def _level(each: DecisionCount, levels: Sequence[PriorityPeriod]) -> tuple[int | None, int | None]:
+def _level(count: DecisionCount, levels: Sequence[PriorityPeriod]) -> tuple[int | None, int | None]:
     for level in levels:
-        same = (level.cluster, level.destination) == (each.cluster, each.destination)
-        if same and level.since <= each.version <= level.until:
+        same = (level.cluster, level.destination) == (count.cluster, count.destination)
+        if same and level.since <= count.version <= level.until:
             return level.owner, level.priority
     return None, None
 

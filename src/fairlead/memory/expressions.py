@@ -100,13 +100,13 @@ def parse(text: str) -> Expression:
     return expression
 
 
-def _parts(found: Expression) -> Sequence[Expression]:
-    if isinstance(found, Call):
-        return found.of
-    if isinstance(found, Cast):
-        return (found.of,)
-    if isinstance(found, Case):
-        return (*(part for branch in found.branches for part in branch), found.otherwise)
+def _parts(expression: Expression) -> Sequence[Expression]:
+    if isinstance(expression, Call):
+        return expression.of
+    if isinstance(expression, Cast):
+        return (expression.of,)
+    if isinstance(expression, Case):
+        return (*(part for branch in expression.branches for part in branch), expression.otherwise)
     return ()
 
 
@@ -174,11 +174,11 @@ class _ExpressionParser:
             self.at += 1
             expression = Call(ALSO.get(word, word), (expression, self.expression(power + 1)))
 
-    def _null(self, found: Expression) -> Expression:
+    def _null(self, expression: Expression) -> Expression:
         self.want("is")
         inverted = self.taken("not")
         self.want("null")
-        test = Call("isnull", (found,))
+        test = Call("isnull", (expression,))
         return Call("not", (test,)) if inverted else test
 
     def _begin(self) -> Expression:

@@ -177,11 +177,11 @@ def simulated(ready: PreparedMessages, plan: Plan) -> tuple[ClassifiedPlan, Atte
 
 
 def measured(
-    ready: PreparedMessages, plan: Plan, asked: What, *, keep: bool = False
+    ready: PreparedMessages, plan: Plan, what: What, *, keep: bool = False
 ) -> tuple[ClassifiedPlan, Measured, Attempts]:
     """What one scenario comes to. `keep`: also give the attempts, which are none otherwise."""
     simulation = Simulation(ready, plan)
-    meter = Meter(simulation.plan, asked, ready.traffic)
+    meter = Meter(simulation.plan, what, ready.traffic)
     pieces = []
     for attempts in simulation.run():
         meter.add(attempts)

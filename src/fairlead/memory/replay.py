@@ -101,9 +101,9 @@ def run(
     return result
 
 
-def _read(found: CheckedTable, plans: Sequence[Plan], options: MemoryOptions) -> ValidatedRows:
+def _read(table: CheckedTable, plans: Sequence[Plan], options: MemoryOptions) -> ValidatedRows:
     """The rows, and which of them are messages. Raises MessageError where none is."""
-    rows = validate(found, *plans, worked=True)
+    rows = validate(table, *plans, worked=True)
     with options.progress("check ids"):
         unique(rows)
     with options.progress("check tenants"):
@@ -162,10 +162,10 @@ def _each(ready: PreparedMessages, given: Sequence[Given], tell: Tell) -> list[R
 
 
 def _replayed(
-    ready: PreparedMessages, name: str, plan: Plan, asked: What, folder: Path, kept: WrittenRows
+    ready: PreparedMessages, name: str, plan: Plan, what: What, folder: Path, kept: WrittenRows
 ) -> Replayed:
     """One scenario; what is to be kept of its rows is written."""
-    known, measures, attempts = measured(ready, plan, asked, keep=kept.rows != NO_ROWS)
+    known, measures, attempts = measured(ready, plan, what, keep=kept.rows != NO_ROWS)
     messages = ready.messages
     if kept.rows == LATE_ROWS:
         limit = measures.waits.p99 if measures.waits else 0.0
@@ -176,10 +176,10 @@ def _replayed(
     return Replayed(name, known, measures, _longest(messages, measures.longest))
 
 
-def _longest(messages: Accepted, found: Farthest | None) -> Longest | None:
+def _longest(messages: Accepted, farthest: Farthest | None) -> Longest | None:
     """The message that waited longest, by its id and its group."""
-    if found is None:
+    if farthest is None:
         return None
-    group = text(messages.table.slice(found.message, 1), "group")[0].as_py()
-    name = messages.ids[found.message].as_py()
-    return Longest(name, group, found.destination, found.wait / MICROS)
+    group = text(messages.table.slice(farthest.message, 1), "group")[0].as_py()
+    name = messages.ids[farthest.message].as_py()
+    return Longest(name, group, farthest.destination, farthest.wait / MICROS)

@@ -26,12 +26,12 @@ EXACT: Final = pa.decimal128(38, 6)
 BEGINNING: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp without a zone
 
 
-def scale_rate(found: CheckedTable, scale: Scale) -> CheckedTable:
+def scale_rate(checked_table: CheckedTable, scale: Scale) -> CheckedTable:
     """The same messages so many times, on average. Raises MessageError where copies cannot be."""
     rate, seed = scale
     if rate == 1:
-        return found
-    table = found.table
+        return checked_table
+    table = checked_table.table
     whose = _Conversations(table, seed)
     copies = int(rate)
     part = int((rate - copies) * MICROS)
@@ -44,7 +44,9 @@ def scale_rate(found: CheckedTable, scale: Scale) -> CheckedTable:
     if rate > 1:
         most = _most(table, whose)
         several = _changed(several, copy, np.where(copy > 0, whose.spread(rows, copy, most), 0))
-    malformed = None if found.malformed is None else [found.malformed[row] for row in rows]
+    malformed = (
+        None if checked_table.malformed is None else [checked_table.malformed[row] for row in rows]
+    )
     return CheckedTable(several, malformed)
 
 

@@ -72,13 +72,13 @@ class ValidatedRows:
             self.good[row] = False
 
 
-def validate(found: CheckedTable, *plans: Plan, worked: bool = False) -> ValidatedRows:
+def validate(checked_table: CheckedTable, *plans: Plan, worked: bool = False) -> ValidatedRows:
     """The rows with what orders them, and the reasons of those that are none.
 
     `worked`: whether they are to be worked on (replay). Raises MessageError for columns of types
     that can be no messages'.
     """
-    table = found.table
+    table = checked_table.table
     _check_types(table)
     time = numbers.times(column(table, "time"))
     empty = Numbers(np.zeros(len(table), np.int64), np.zeros(len(table), np.bool_))
@@ -88,7 +88,7 @@ def validate(found: CheckedTable, *plans: Plan, worked: bool = False) -> Validat
     ids = to_text(column(table, "id"))
     good = np.ones(len(table), np.bool_)
     rows = ValidatedRows(table, time.values, ids, time.values, time.known, service, good, {})
-    for row, why in enumerate(found.malformed or []):
+    for row, why in enumerate(checked_table.malformed or []):
         if why is not None:
             rows.reasons[row], good[row] = why, False
     if "position" in table.column_names:

@@ -113,7 +113,7 @@ def _of(rows: _Rows, k: int) -> Waited:
     )
 
 
-def _with_others(rows: _Rows, k: int, found: Waited) -> Waited:
+def _with_others(rows: _Rows, k: int, waited: Waited) -> Waited:
     """Who was there before it, and who has gone before it."""
     here = np.array(
         [
@@ -132,7 +132,7 @@ def _with_others(rows: _Rows, k: int, found: Waited) -> Waited:
     held = here & (rows.readers == rows.readers[k]) & rows.finished & (rows.finish == until)
     holders = rows.ordered(held & (rows.start < until), rows.start)
     return replace(
-        found,
+        waited,
         holding=rows.ordered(in_work, rows.readers),
         earlier=rows.ordered(before & ~after, rows.start),
         overtook=rows.ordered(before & after, rows.start),
@@ -140,17 +140,17 @@ def _with_others(rows: _Rows, k: int, found: Waited) -> Waited:
     )
 
 
-def _otherwise(table: pa.Table, plan: Plan, found: Waited) -> Iterator[WaitedAlternative]:
+def _otherwise(table: pa.Table, plan: Plan, waited: Waited) -> Iterator[WaitedAlternative]:
     """What would have helped, each replayed by itself."""
     messages = messages_of(table)
     if any(cluster.tables.order.discipline != FIFO for cluster in plan.clusters):
-        raised = _with_priority(messages, found.id)
-        start = _start_in(raised, plan, found.id)
+        raised = _with_priority(messages, waited.id)
+        start = _start_in(raised, plan, waited.id)
         yield WaitedAlternative(f"a priority of {HIGHEST}", start)
-    more = _one_more_reader(messages, plan, found)
+    more = _one_more_reader(messages, plan, waited)
     if more is not None:
-        start = _start_in(messages, more, found.id)
-        yield WaitedAlternative(f"one more reader at {found.destination}", start)
+        start = _start_in(messages, more, waited.id)
+        yield WaitedAlternative(f"one more reader at {waited.destination}", start)
 
 
 def _start_in(messages: pa.Table, plan: Plan, message_id: str) -> float | None:
@@ -170,15 +170,15 @@ def _with_priority(messages: pa.Table, message_id: str) -> pa.Table:
     return messages.append_column(PRIORITY, values)
 
 
-def _one_more_reader(messages: pa.Table, plan: Plan, found: Waited) -> Plan | None:
+def _one_more_reader(messages: pa.Table, plan: Plan, waited: Waited) -> Plan | None:
     """The same with one more reader at the destination, from the beginning on.
 
     None where readers are not the destination's own.
     """
     several = len(plan.clusters) > 1
     for cluster in plan.clusters:
-        worker = cluster.start().objects.get(Ref(KIND, found.destination or ""))
-        if (several and cluster.name != found.cluster) or not isinstance(worker, WorkerObject):
+        worker = cluster.start().objects.get(Ref(KIND, waited.destination or ""))
+        if (several and cluster.name != waited.cluster) or not isinstance(worker, WorkerObject):
             continue
         target = f"{worker.name}@{cluster.name}" if several else worker.name
         first = int(times(column(messages, "time")).values.min(initial=0))

@@ -339,29 +339,29 @@ def _called(member: Item | Group[Item]) -> str:
     return f"group {member.name!r}" if isinstance(member, Group) else "an item without a group"
 
 
-def _text(what: str, found: object) -> str:
-    if not isinstance(found, str):
-        raise MessageError(f"{what}: found {repr_of(found)}, allowed: a text")
-    return found
+def _text(what: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise MessageError(f"{what}: found {repr_of(value)}, allowed: a text")
+    return value
 
 
-def _check_priority(found: object) -> None:
-    if found is not None and not (isinstance(found, int) and LOWEST <= found <= HIGHEST):
+def _check_priority(value: object) -> None:
+    if value is not None and not (isinstance(value, int) and LOWEST <= value <= HIGHEST):
         words = allowed(field_type(Order, "default_priority"))
-        raise MessageError(f"priority: found {repr_of(found)}, allowed: {words}, or None")
+        raise MessageError(f"priority: found {repr_of(value)}, allowed: {words}, or None")
 
 
-def _check_integer(what: str, found: object, least: int) -> None:
-    if not (isinstance(found, int) and found >= least):
-        raise MessageError(f"{what}: found {repr_of(found)}, allowed: an integer from {least}")
+def _check_integer(what: str, value: object, least: int) -> None:
+    if not (isinstance(value, int) and value >= least):
+        raise MessageError(f"{what}: found {repr_of(value)}, allowed: an integer from {least}")
 
 
-def _check_weight(tenant: str, found: object) -> None:
+def _check_weight(tenant: str, value: object) -> None:
     if not isinstance(tenant, str):
         raise ConfigError(f"weights: found the tenant {repr_of(tenant)}, allowed: a text")
-    if not (isinstance(found, int) and 1 <= found <= MAX_WEIGHT):
+    if not (isinstance(value, int) and 1 <= value <= MAX_WEIGHT):
         raise ConfigError(
-            f"weights: {tenant!r}: found {repr_of(found)}, "
+            f"weights: {tenant!r}: found {repr_of(value)}, "
             f"allowed: an integer from 1 to {MAX_WEIGHT}"
         )
 

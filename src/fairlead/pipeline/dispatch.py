@@ -174,7 +174,7 @@ def dispatch(
     return _released_with(ready.journal(), ready)
 
 
-def _released_with(found: DataFrame, ready: PreparedTable) -> DataFrame:
+def _released_with(frame: DataFrame, ready: PreparedTable) -> DataFrame:
     """The DataFrame; Spark keeps what it is made of no longer than somebody has it."""
 
     def release() -> None:
@@ -182,8 +182,8 @@ def _released_with(found: DataFrame, ready: PreparedTable) -> DataFrame:
             ready.release()
 
     if ready.kept:
-        finalize(found, release).atexit = False
-    return found
+        finalize(frame, release).atexit = False
+    return frame
 
 
 def left_out(rows: DataFrame, way: str) -> str:

@@ -112,11 +112,11 @@ class PreparedReplay:
         """What becomes of the messages, as numbers, with the messages."""
         return self._with_messages(simulated(self.good, self.gathered, list(self.plans.values())))
 
-    def _with_messages(self, found: DataFrame) -> DataFrame:
+    def _with_messages(self, frame: DataFrame) -> DataFrame:
         """Attempts as numbers, with their messages."""
         columns = [quoted(name) for name in self.columns]
         messages = self._numbered().select(NUMBER, BLOCK, CLASS, SENT, *columns)
-        return together(found, messages, len(self.gathered.sizes))
+        return together(frame, messages, len(self.gathered.sizes))
 
     def _numbered(self, numbers: Sequence[int] | None = None) -> DataFrame:
         """The messages with NUMBER and SENT. `numbers`: only these."""

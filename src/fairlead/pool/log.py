@@ -213,25 +213,25 @@ def served(attempt: Attempt) -> int:
     return min((about, about + 1), key=lambda service: abs(work(service, speed) - took))
 
 
-def _row(job: Job, message: Message, number: int, each: Attempt) -> PoolRow:
-    until = each.finish if each.start is None else each.start
+def _row(job: Job, message: Message, number: int, attempt: Attempt) -> PoolRow:
+    until = attempt.finish if attempt.start is None else attempt.start
     return PoolRow(
         position=job.position,
         time=seconds(job.time),
         id=job.name,
         cluster=job.stream[0],
-        version=each.version,
+        version=attempt.version,
         stream=name_of(job.stream),
-        destination=each.destination,
-        address=each.address,
-        outcome=each.outcome,
+        destination=attempt.destination,
+        address=attempt.address,
+        outcome=attempt.outcome,
         sequence=job.sequence,
         attempt=number,
-        reader=each.reader or None,
-        start=None if each.start is None else seconds(each.start),
-        finish=None if each.finish is None else seconds(each.finish),
-        wait=None if until is None else seconds(until - each.since),
-        decided=each.decided,
+        reader=attempt.reader or None,
+        start=None if attempt.start is None else seconds(attempt.start),
+        finish=None if attempt.finish is None else seconds(attempt.finish),
+        wait=None if until is None else seconds(until - attempt.since),
+        decided=attempt.decided,
         message=message,
     )
 

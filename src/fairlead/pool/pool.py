@@ -238,23 +238,23 @@ class Pool:
         return waiter is None or await waiter.come(timeout)
 
 
-def _text(what: str, found: object) -> str:
-    if not isinstance(found, str):
-        raise MessageError(f"{what}: found {repr_of(found)}, allowed: a text")
-    return found
+def _text(what: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise MessageError(f"{what}: found {repr_of(value)}, allowed: a text")
+    return value
 
 
-def _seconds(found: object) -> None:
-    if not (isinstance(found, int | float) and -inf < found < inf):
+def _seconds(value: object) -> None:
+    if not (isinstance(value, int | float) and -inf < value < inf):
         raise MessageError(
-            f"timeout: found {repr_of(found)}, allowed: a number of seconds, or None"
+            f"timeout: found {repr_of(value)}, allowed: a number of seconds, or None"
         )
 
 
-def _whole(what: str, found: object) -> int:
+def _whole(what: str, value: object) -> int:
     least, most = WHOLE_NUMBERS[what]
-    if not (isinstance(found, int) and least <= found <= most):
+    if not (isinstance(value, int) and least <= value <= most):
         raise MessageError(
-            f"{what}: found {repr_of(found)}, allowed: an integer from {least} to {most}"
+            f"{what}: found {repr_of(value)}, allowed: an integer from {least} to {most}"
         )
-    return found
+    return value

@@ -66,13 +66,15 @@ class Scheduler:
                 self._settle(core)
             self._set_timer()
 
-    def prioritise(self, core: PoolEvents, said: Message, group: str, priority: int | None) -> bool:
-        """As `Pool.prioritise`; `said`: the same as a message says it."""
+    def prioritise(
+        self, core: PoolEvents, message: Message, group: str, priority: int | None
+    ) -> bool:
+        """As `Pool.prioritise`; `message`: the same as a message says it."""
         with self.lock:
             self._tick(core)
             raised = core.prioritise(group, priority)
             if raised and self._log is not None:
-                self._log.raised(core.name, core.state.version, said, self._now)
+                self._log.raised(core.name, core.state.version, message, self._now)
             self._settle(core)
         return raised
 

@@ -61,7 +61,7 @@ class SearchResult:
 
 def recommend(
     ready: PreparedMessages,
-    asked: SearchRequest,
+    request: SearchRequest,
     *,
     where: str = "messages",
     made: Made | None = None,
@@ -73,17 +73,17 @@ def recommend(
     """
     began = time.monotonic()
     earlier, later = split(ready, where)
-    space, target, cost = asked.space, asked.target, asked.cost
+    space, target, cost = request.space, request.target, request.cost
     with progress("search") as tell:
-        now = trial(earlier, space.cluster, asked.changes, target)
-        alone = Alone(earlier, asked.changes, target, now.unserved)
-        with trials(alone, min(space.size, asked.budget)) as runner:
+        now = trial(earlier, space.cluster, request.changes, target)
+        alone = Alone(earlier, request.changes, target, now.unserved)
+        with trials(alone, min(space.size, request.budget)) as runner:
             search = Search(
                 space,
                 cost,
                 target,
                 runner,
-                budget=asked.budget,
+                budget=request.budget,
                 unserved=now.unserved,
                 ahead=runner.ahead,
                 tell=tell,
@@ -92,16 +92,16 @@ def recommend(
         tried = len(search.tried)
         broken_off = sum(not result.outcome.whole for result in search.tried)
     with progress("finish what a chart needs"):
-        search.finish(best, lambda cluster: trial(earlier, cluster, asked.changes, target))
+        search.finish(best, lambda cluster: trial(earlier, cluster, request.changes, target))
         if not best.met:  # what a chart needs may have found what the search did not
             best = search.best
     with progress("verify"):
-        verified = Verified(later, asked.changes, target, cost)
+        verified = Verified(later, request.changes, target, cost)
         present, before = verified.held("as in the file", space.cluster)
         unserved = before.unserved
         then, outcome = verified.held(RECOMMENDED, best.cluster, unserved=unserved)
         baseline = search.tried[0]
-        notes = _notes(tried, broken_off, len(search.tried) - 1, asked)
+        notes = _notes(tried, broken_off, len(search.tried) - 1, request)
         if best is not baseline and _worse(then, present, own_met=baseline.met):
             notes.insert(0, _not_better(space.said(best.point), then, present, target))
             best = baseline
@@ -134,7 +134,7 @@ def recommend(
         found=best.met,
         said=space.said(best.point),
         space=space.size,
-        budget=asked.budget,
+        budget=request.budget,
         tried=_tried(search, space),
         searched=len(earlier.messages.times),
         held_out=len(later.messages.times),
@@ -210,19 +210,19 @@ def _not_better(said: Sequence[str], then: Held, now: Held, target: Target) -> s
     )
 
 
-def _notes(tried: int, broken_off: int, points: int, asked: SearchRequest) -> list[str]:
+def _notes(tried: int, broken_off: int, points: int, request: SearchRequest) -> list[str]:
     """`tried`, `broken_off`: clusters in the search, the one of the file among them.
 
     `points`: how many were tried, for a chart too.
     """
     notes = []
-    if asked.space.size > asked.budget:
+    if request.space.size > request.budget:
         notes.append(
-            f"{points:,} of {asked.space.size:,} points were tried: there may be better ones; a "
+            f"{points:,} of {request.space.size:,} points were tried: there may be better ones; a "
             "larger --budget tries more"
         )
-    notes += idle_values(asked.space)
-    if asked.target.part is None:
+    notes += idle_values(request.space)
+    if request.target.part is None:
         notes.append("of a mean, the tenths and samples look at the median instead")
     if broken_off:
         notes.append(

@@ -164,10 +164,10 @@ def take_in(
 # Failures
 
 
-def empty(m: Ints, q: int, found: Columns) -> int:
+def empty(m: Ints, q: int, columns: Columns) -> int:
     """Take everything away from a queue: what its readers have, and what waits.
 
-    Returns how many jobs that are: `found` has the row of each, and what its group was raised to.
+    Returns how many jobs that are: `columns` has the row of each, and what its group was raised to.
     """
     r = m[q + queue.FIRST_READER]
     while m[r + reader.QUEUE] == q:
@@ -187,8 +187,8 @@ def empty(m: Ints, q: int, found: Columns) -> int:
         place(m, g)
         drop_group(m, g)
         while j != NONE:
-            found[0, count] = j
-            found[1, count] = raised
+            columns[0, count] = j
+            columns[1, count] = raised
             count += 1
             tick(m, q, -1)
             j = m[j + job.NEXT]

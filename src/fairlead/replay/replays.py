@@ -51,10 +51,12 @@ class Replays:
                 events = EventRun(setting, remembers=traits.raises, interpreted=interpreted)
                 self.runs.append(events)
 
-    def _is_of(self, each: MessageClass, place: int) -> bool:
+    def _is_of(self, message_class: MessageClass, place: int) -> bool:
         """Whether messages of a class belong to a cluster; without a name, only to the only one."""
         clusters = self.plan.clusters
-        return each.cluster == clusters[place].name or (not each.cluster and len(clusters) == 1)
+        return message_class.cluster == clusters[place].name or (
+            not message_class.cluster and len(clusters) == 1
+        )
 
     def feed(self, batch: Batch, groups: int = 0, tenants: Sequence[str] = ("",)) -> None:
         """Let messages arrive, and number them in their streams.

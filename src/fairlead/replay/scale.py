@@ -52,9 +52,9 @@ def no_place() -> MessageError:
     return MessageError(line, f"{line}; --drop position orders by time")
 
 
-def like_a_copy(name: str, found: object) -> MessageError:
+def like_a_copy(name: str, value: object) -> MessageError:
     """Why a table with such an id or group cannot have copies."""
     return MessageError(
-        f"messages: {name}: found {found!r}, which ends as a copy's does, allowed with a "
+        f"messages: {name}: found {value!r}, which ends as a copy's does, allowed with a "
         "scale_rate above 1: any that does not end in ~ and a number"
     )

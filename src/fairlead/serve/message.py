@@ -165,13 +165,13 @@ def _moved(section: Section, by: int) -> Section:
     return Section(section.kind, section.start - by, section.value - by, section.end - by)
 
 
-def _read_header(found: Incoming, fields: list[Any]) -> None:
+def _read_header(incoming: Incoming, fields: list[Any]) -> None:
     durable, priority, ttl = (*fields, None, None, None)[:3]
-    found.durable = durable is True
+    incoming.durable = durable is True
     if isinstance(priority, UByte):
-        found.priority = int(priority)
+        incoming.priority = int(priority)
     if isinstance(ttl, UInt):
-        found.ttl = int(ttl)
+        incoming.ttl = int(ttl)
 
 
 def _list_of(raw: bytes, section: Section, budget: codec.Budget | None = None) -> list[Any]:
@@ -366,14 +366,14 @@ def answer(destination: str | None, said: Mapping[str, object], correlation: obj
 # -------- what of a message the store looks at
 
 
-def name_of(found: Any) -> str | None:  # noqa: ANN401 - of any type that a message-id has
+def name_of(value: Any) -> str | None:  # noqa: ANN401 - of any type that a message-id has
     """A message-id as the id of a message in the store: one text for each value; None: none."""
-    if found is None or isinstance(found, str):
-        return str(found) if found else None
-    if isinstance(found, bytes):
-        return f"binary:{found.hex()}"
-    kind = "uuid" if isinstance(found, uuid.UUID) else "ulong"
-    return f"{kind}:{found}"
+    if value is None or isinstance(value, str):
+        return str(value) if value else None
+    if isinstance(value, bytes):
+        return f"binary:{value.hex()}"
+    kind = "uuid" if isinstance(value, uuid.UUID) else "ulong"
+    return f"{kind}:{value}"
 
 
 DELAYS: Final = ("x-opt-delivery-delay",)

@@ -51,12 +51,12 @@ def page(server: Server) -> str:
     return str(exposition)
 
 
-def _messages(found: Exposition, traffic: r.Traffic) -> None:
-    found.add(
+def _messages(exposition: Exposition, traffic: r.Traffic) -> None:
+    exposition.add(
         *("fairlead_serve_received_total", "counter", {}, traffic.received),
         meaning="Messages that have come.",
     )
-    found.add(
+    exposition.add(
         *("fairlead_serve_sent_total", "counter", {}, traffic.sent),
         meaning="Messages that were given to receivers.",
     )
@@ -66,4 +66,4 @@ def _messages(found: Exposition, traffic: r.Traffic) -> None:
     ):
         for outcome, value in list(values.items()):
             label = {"outcome": OUTCOMES.get(outcome, "transactional")}
-            found.add(name, "counter", label, value, meaning=meaning)
+            exposition.add(name, "counter", label, value, meaning=meaning)

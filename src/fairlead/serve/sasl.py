@@ -256,15 +256,15 @@ def _not_a_header(start: bytes) -> str:
     return f"found {start!r}, allowed: AMQP 1.0"
 
 
-def _fields(found: object, code: int) -> list[Any]:
-    if not isinstance(found, DescribedValue) or not isinstance(found.value, list):
+def _fields(value: object, code: int) -> list[Any]:
+    if not isinstance(value, DescribedValue) or not isinstance(value.value, list):
         raise _Wrong(DECODE, "found no list of fields, allowed: a frame of SASL")
-    kind = found.descriptor
+    kind = value.descriptor
     kind = _NAMES.get(kind, kind) if isinstance(kind, str) else kind
     if kind != code:
         what = "sasl-init" if code == INIT else "sasl-response"
         raise _Wrong(FRAMING, f"found a frame out of turn, allowed: {what}")
-    return found.value
+    return value.value
 
 
 def _init(fields: list[Any]) -> tuple[str, bytes | None]:

@@ -164,27 +164,27 @@ class Subscriptions:
             disconnect_mode=wanted.disconnect_mode,
         )
 
-    def leave(self, found: Subscription, how: str) -> bool:
+    def leave(self, subscription: Subscription, how: str) -> bool:
         """Let a client go, or remember it; what waits for one that is gone goes to others.
 
         Whether that is all; if not, `renew` goes on with it.
         """
-        client = self._kept.pop(found, None)
+        client = self._kept.pop(subscription, None)
         work = (
             client.work
             if client is not None and client.work is not None
-            else self._take(found.queue)
+            else self._take(subscription.queue)
         )
         if work is not None:  # else another server keeps it
             with suppress(StaleWorkError):  # another server took us for dead, and has let it go
-                self._leave(work, found, how)
-        return found not in self._leaving
+                self._leave(work, subscription, how)
+        return subscription not in self._leaving
 
-    def _leave(self, work: StoreWork, found: Subscription, how: str) -> None:
+    def _leave(self, work: StoreWork, subscription: Subscription, how: str) -> None:
         messages = self._told(work)
         mine = [message for message in messages if _told_in(message).server == self._id]
         if len(mine) == len(messages):
-            self._let_go(work, messages, found, how)
+            self._let_go(work, messages, subscription, how)
         else:
             self._accept(work, mine)
 
@@ -267,36 +267,38 @@ class Subscriptions:
         with self._store.transaction() as tx:
             _accept(tx, work, told)
 
-    def _let_go(self, work: StoreWork, told: list[Received], found: Subscription, how: str) -> None:
+    def _let_go(
+        self, work: StoreWork, told: list[Received], subscription: Subscription, how: str
+    ) -> None:
         """Let a client go, unless another server tells just now that it has one of that name."""
-        target = f"subscriber:{found.name}@{found.subject}"
+        target = f"subscriber:{subscription.name}@{subscription.subject}"
         changes = {
             GONE: Change(target, "connected", value=False),
             WARM: Change(target, "connected", WARM),
             FAILED: Change(target, "state", FAILED),
         }
         leaving = _Leaving(work, told)
-        is_alone = self._change(leaving, lambda tx: tx.apply(found.cluster, changes[how]))
+        is_alone = self._change(leaving, lambda tx: tx.apply(subscription.cluster, changes[how]))
         if is_alone and how != WARM:
-            self._leaving[found] = leaving
-            self._go_on(leaving, found)
+            self._leaving[subscription] = leaving
+            self._go_on(leaving, subscription)
         else:
             self._accept(work, told)
 
-    def _go_on(self, leaving: _Leaving, found: Subscription) -> None:
+    def _go_on(self, leaving: _Leaving, subscription: Subscription) -> None:
         """Let what waits for a client that has left go to others; then it is forgotten."""
         work = leaving.work
         try:
             work.extend(self._lease)
-            if not self._store.reroute(*found[:3]):
+            if not self._store.reroute(*subscription[:3]):
                 return  # it is warm, or somebody has something of it in hand
-            self._change(leaving, lambda tx: tx.unsubscribe(*found[:3]))
+            self._change(leaving, lambda tx: tx.unsubscribe(*subscription[:3]))
         except ChangeError:
             pass  # it has come back
         except StaleWorkError:
-            self._leaving.pop(found, None)
+            self._leaving.pop(subscription, None)
             raise
-        if self._leaving.pop(found, None) is not None:
+        if self._leaving.pop(subscription, None) is not None:
             self._accept(work, leaving.told)
 
     def _change(self, leaving: _Leaving, change: Callable[[Transaction], None]) -> bool:

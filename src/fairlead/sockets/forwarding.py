@@ -271,9 +271,9 @@ class Back(Requester):
         capacity = self._tables[peer.source.name].get(CAPACITY, 0)
         return max(0, capacity - len(self._attempts[pipe])) if capacity else UNLIMITED
 
-    def _without(self, found: Pending) -> str:
+    def _without(self, pending: Pending) -> str:
         """A request does not go back to the device that it came from, unless nobody works here."""
-        came_from = isinstance(found, Forwarded) and self.front.device_of(found.request.pipe)
+        came_from = isinstance(pending, Forwarded) and self.front.device_of(pending.request.pipe)
         if not came_from:
             return ""
         for pipe, neighbour in self._neighbours.items():

@@ -21,127 +21,127 @@ NUMBERS: Final = (int, float)
 """Made once: each send and each receive asks for it."""
 
 
-def refusal(name: str, found: object, allowed: str) -> SocketError:
+def refusal(name: str, value: object, allowed: str) -> SocketError:
     """The line about a value."""
-    return SocketError(f"{name}: found {repr_of(found)}, allowed: {allowed}")
+    return SocketError(f"{name}: found {repr_of(value)}, allowed: {allowed}")
 
 
-def _whole(found: object, least: int, most: int = LONGEST) -> bool:
-    return isinstance(found, int) and not isinstance(found, bool) and least <= found <= most
+def _whole(value: object, least: int, most: int = LONGEST) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
-def _seconds(found: object, *, zero: bool = False) -> bool:
-    if not isinstance(found, NUMBERS) or found is True or found is False:
+def _seconds(value: object, *, zero: bool = False) -> bool:
+    if not isinstance(value, NUMBERS) or value is True or value is False:
         return False
-    return 0 < found <= MOST or (zero and found == 0)
+    return 0 < value <= MOST or (zero and value == 0)
 
 
-def check_messages(found: object) -> None:
+def check_messages(value: object) -> None:
     """A `buffer`. Raises SocketError, as all of these do."""
-    if not _whole(found, 1):
-        raise refusal("buffer", found, "1 message or more")
+    if not _whole(value, 1):
+        raise refusal("buffer", value, "1 message or more")
 
 
-def check_size(found: object) -> None:
+def check_size(value: object) -> None:
     """A `max_size`."""
-    if not _whole(found, 1):
-        raise refusal("max_size", found, f"1 to {LONGEST} bytes")
+    if not _whole(value, 1):
+        raise refusal("max_size", value, f"1 to {LONGEST} bytes")
 
 
-def check_memory(found: object) -> None:
+def check_memory(value: object) -> None:
     """A `memory`."""
-    if not _whole(found, 1):
-        raise refusal("memory", found, "1 byte or more")
+    if not _whole(value, 1):
+        raise refusal("memory", value, "1 byte or more")
 
 
-def check_listener(found: object) -> None:
+def check_listener(value: object) -> None:
     """An `on_event`."""
-    if found is not None and (not callable(found) or inspect.iscoroutinefunction(found)):
-        raise refusal("on_event", found, "a function of a SocketEvent, or None")
+    if value is not None and (not callable(value) or inspect.iscoroutinefunction(value)):
+        raise refusal("on_event", value, "a function of a SocketEvent, or None")
 
 
-def check_attempts(found: object) -> None:
+def check_attempts(value: object) -> None:
     """How often a request is sent."""
-    if not _whole(found, 0):
-        raise refusal("attempts", found, "1 or more, 0 for no limit")
+    if not _whole(value, 0):
+        raise refusal("attempts", value, "1 or more, 0 for no limit")
 
 
-def check_ttl(found: object) -> None:
+def check_ttl(value: object) -> None:
     """How many may receive a request."""
-    if not _whole(found, 1, HIGHEST_TTL):
-        raise refusal("max_ttl", found, f"1 to {HIGHEST_TTL}")
+    if not _whole(value, 1, HIGHEST_TTL):
+        raise refusal("max_ttl", value, f"1 to {HIGHEST_TTL}")
 
 
-def check_backoff(found: object) -> None:
+def check_backoff(value: object) -> None:
     """A `reconnect`."""
-    if isinstance(found, tuple | list) and len(found) == 2 and all(map(_seconds, found)):
-        first, most = found
+    if isinstance(value, tuple | list) and len(value) == 2 and all(map(_seconds, value)):
+        first, most = value
         if first <= most:
             return
-    raise refusal("reconnect", found, "a pair of seconds (first, most) with 0 < first <= most")
+    raise refusal("reconnect", value, "a pair of seconds (first, most) with 0 < first <= most")
 
 
-def check_period(name: str, found: object) -> None:
+def check_period(name: str, value: object) -> None:
     """Seconds that are never 0."""
-    if not _seconds(found):
-        raise refusal(name, found, f"more than 0 seconds, at most {MOST}")
+    if not _seconds(value):
+        raise refusal(name, value, f"more than 0 seconds, at most {MOST}")
 
 
-def check_heartbeat(found: object) -> None:
+def check_heartbeat(value: object) -> None:
     """Seconds between two, or None."""
-    if found is not None and not _seconds(found):
-        raise refusal("heartbeat", found, f"more than 0 seconds, at most {MOST}, or None")
+    if value is not None and not _seconds(value):
+        raise refusal("heartbeat", value, f"more than 0 seconds, at most {MOST}, or None")
 
 
-def check_linger(found: object) -> None:
+def check_linger(value: object) -> None:
     """Seconds that may be 0."""
-    if not _seconds(found, zero=True):
-        raise refusal("linger", found, f"0 to {MOST} seconds")
+    if not _seconds(value, zero=True):
+        raise refusal("linger", value, f"0 to {MOST} seconds")
 
 
-def check_timeout(found: object) -> None:
+def check_timeout(value: object) -> None:
     """Seconds that somebody waits, or None for ever."""
-    if found is not None and not _seconds(found, zero=True):
-        raise refusal("timeout", found, f"0 to {MOST} seconds, or None for ever")
+    if value is not None and not _seconds(value, zero=True):
+        raise refusal("timeout", value, f"0 to {MOST} seconds, or None for ever")
 
 
-def check_flag(name: str, found: object) -> None:
+def check_flag(name: str, value: object) -> None:
     """Yes or no."""
-    if not isinstance(found, bool):
-        raise refusal(name, found, "True or False")
+    if not isinstance(value, bool):
+        raise refusal(name, value, "True or False")
 
 
-def check_cluster(found: object) -> None:
+def check_cluster(value: object) -> None:
     """Whose policy chooses."""
-    if not isinstance(found, Cluster):
-        raise refusal("cluster", found, "a Cluster (Cluster.of, load_clusters)")
+    if not isinstance(value, Cluster):
+        raise refusal("cluster", value, "a Cluster (Cluster.of, load_clusters)")
 
 
-def check_context(found: object, *, binds: bool) -> None:
+def check_context(value: object, *, binds: bool) -> None:
     """A `tls` of the right side."""
     side = ssl.PROTOCOL_TLS_SERVER if binds else ssl.PROTOCOL_TLS_CLIENT
-    if isinstance(found, ssl.SSLContext) and found.protocol in (side, ssl.PROTOCOL_TLS):
+    if isinstance(value, ssl.SSLContext) and value.protocol in (side, ssl.PROTOCOL_TLS):
         return
     maker = "identity" if binds else "authority"
-    what = found.protocol.name if isinstance(found, ssl.SSLContext) else found
+    what = value.protocol.name if isinstance(value, ssl.SSLContext) else value
     raise refusal("tls", what, f"an ssl.SSLContext of {side.name} (fairlead.sockets.tls.{maker})")
 
 
-def check_name(found: object) -> None:
+def check_name(value: object) -> None:
     """What an endpoint is called."""
-    if not isinstance(found, str) or any(
-        unicodedata.category(character) == "Cc" for character in found
+    if not isinstance(value, str) or any(
+        unicodedata.category(character) == "Cc" for character in value
     ):
-        raise refusal("name", found, "text without control characters")
+        raise refusal("name", value, "text without control characters")
 
 
-def check_handler(found: object, *, coroutine: bool) -> None:
+def check_handler(value: object, *, coroutine: bool) -> None:
     """What makes a reply of a request."""
-    waits = any(map(inspect.iscoroutinefunction, (found, getattr(found, "__call__", None))))  # noqa: B004
-    if not callable(found) or waits != coroutine:
+    waits = any(map(inspect.iscoroutinefunction, (value, getattr(value, "__call__", None))))  # noqa: B004
+    if not callable(value) or waits != coroutine:
         allowed = "a coroutine function" if coroutine else "a function"
         other = "serve takes a function" if coroutine else "aserve takes a coroutine function"
-        raise refusal("handler", found, f"{allowed} of bytes that returns bytes ({other})")
+        raise refusal("handler", value, f"{allowed} of bytes that returns bytes ({other})")
 
 
 def checked_reply(found: T) -> T:

@@ -60,35 +60,39 @@ class Requester(SuspectingSender):
         self._timed = False
         super().__init__(cluster, retry=retry, attempts=attempts, **more)
 
-    def ask(self, found: Pending) -> None:
+    def ask(self, pending: Pending) -> None:
         """Send a request, or let it wait. The lock is held.
 
         One with the same key, which somebody sends again, takes the place of the earlier one. Where
         a peer has that, and has not had it for longer than it usually takes, it is not sent there
         once more.
         """
-        earlier = self.forget(found.key)
+        earlier = self.forget(pending.key)
         if earlier is not None:
-            found.first, found.chosen, found.lost = earlier.first, earlier.chosen, earlier.lost
+            pending.first, pending.chosen, pending.lost = (
+                earlier.first,
+                earlier.chosen,
+                earlier.lost,
+            )
             self.impatient(earlier, "asked again")
             if self._underway(earlier):
-                found.attempt, found.pipes = earlier.attempt, earlier.pipes
-                self._pending[found.key] = found
+                pending.attempt, pending.pipes = earlier.attempt, earlier.pipes
+                self._pending[pending.key] = pending
                 return
-        found.lane = self._ring.lane(found.message)
-        self._pending[found.key] = found
-        if self._waiting.holds(found.lane) or not self._taken(found):
-            self._waiting.put(found)
+        pending.lane = self._ring.lane(pending.message)
+        self._pending[pending.key] = pending
+        if self._waiting.holds(pending.lane) or not self._taken(pending):
+            self._waiting.put(pending)
             self._admit_due()
             self._set_alarm()
 
-    def has(self, found: Pending) -> bool:
+    def has(self, pending: Pending) -> bool:
         """Whether a request has no reply yet."""
-        return self._pending.get(found.key) is found
+        return self._pending.get(pending.key) is pending
 
-    def _underway(self, found: Pending) -> bool:
+    def _underway(self, pending: Pending) -> bool:
         """Whether its peer may still be expected to reply."""
-        attempt = found.attempt
+        attempt = pending.attempt
         watch = self._watches.get(attempt.pipe) if attempt is not None else None
         if attempt is None or watch is None or watch.suspect is not None:
             return False
@@ -96,29 +100,29 @@ class Requester(SuspectingSender):
 
     # -------- sending, and sending again
 
-    def _handed(self, found: Pending) -> bool:
+    def _handed(self, pending: Pending) -> bool:
         """Whether somebody was ready, and has it."""
-        without = self._without(found)
-        while chosen := self._choose(found.message, found.first, found.chosen + 1, without):
+        without = self._without(pending)
+        while chosen := self._choose(pending.message, pending.first, pending.chosen + 1, without):
             pipe, decision = chosen
-            found.chosen += 1
-            found.first = found.first or str(decision.sequence)
-            pipe.send(found.body, before=found.key)
+            pending.chosen += 1
+            pending.first = pending.first or str(decision.sequence)
+            pipe.send(pending.body, before=pending.key)
             if not pipe.open:  # the connection turned out to be over: choose again
                 continue
-            earlier = self._attempts[pipe].get(found.key)
+            earlier = self._attempts[pipe].get(pending.key)
             if earlier is not None:  # whoever asked sent it again, and it went there again
                 self._ring.completed(now(), earlier.decision)
             sent = earlier.sent if earlier is not None else time.monotonic()
-            attempt = SentRequest(found.key, pipe, decision, sent)
+            attempt = SentRequest(pending.key, pipe, decision, sent)
             # where there was one, in its place: the oldest stays the first
-            found.attempt = self._attempts[pipe][found.key] = attempt
-            found.pipes = {*(other_pipe for other_pipe in found.pipes if other_pipe.open), pipe}
+            pending.attempt = self._attempts[pipe][pending.key] = attempt
+            pending.pipes = {*(other_pipe for other_pipe in pending.pipes if other_pipe.open), pipe}
             self._set_timer(attempt.sent)
             self._was_sent(pipe)
-            if found.again:
-                pipe.peer.count(found.again)
-            waits_on = self._tried(pipe, found)
+            if pending.again:
+                pipe.peer.count(pending.again)
+            waits_on = self._tried(pipe, pending)
             self._reconsider(pipe.peer)
             if not waits_on:
                 return True
@@ -128,7 +132,7 @@ class Requester(SuspectingSender):
         """A peer was given a request."""
         pipe.peer.count(SENT)
 
-    def _tried(self, pipe: Pipe, found: Pending) -> bool:
+    def _tried(self, pipe: Pipe, pending: Pending) -> bool:
         """Whether this was for a suspect, which gets nobody's only try: so another gets it, too."""
         suspect = self._watches[pipe].suspect
         if suspect is None:
@@ -137,7 +141,7 @@ class Requester(SuspectingSender):
         pipe.peer.count(TRIED)
         if self._allowed == ONCE:
             return False
-        found.attempt = None
+        pending.attempt = None
         return True
 
     def _taken(self, waiting: Pending) -> bool:
@@ -176,11 +180,11 @@ class Requester(SuspectingSender):
             f"last was {peer.name}: {attempt.pipe.trouble}",
         )
 
-    def _fail(self, found: Pending, peer: SocketPeer, why: str) -> None:
+    def _fail(self, pending: Pending, peer: SocketPeer, why: str) -> None:
         """There will be no reply."""
-        self.forget(found.key)
+        self.forget(pending.key)
         self.tell(GAVE_UP, peer, why, 1)
-        found.fail(SocketError(f"request: {why}"))
+        pending.fail(SocketError(f"request: {why}"))
 
     def _set_timer(self, oldest: float) -> None:
         """See to it that somebody looks when this has had no reply for too long."""
@@ -247,7 +251,7 @@ class Requester(SuspectingSender):
     def aside(self, pipe: Pipe, frame: bytes) -> None:
         """A device has said something that is no reply."""
 
-    def _without(self, found: Pending) -> str:
+    def _without(self, pending: Pending) -> str:
         """The peer that a request must not be sent to, if there is one."""
         return ""
 

@@ -65,12 +65,12 @@ class SuspectingSender(Sender):
     def _was_sent(self, pipe: Pipe) -> None:
         """A peer was given a request."""
 
-    def impatient(self, found: Pending, what: str) -> None:
+    def impatient(self, pending: Pending, what: str) -> None:
         """Whoever asked waits no more, or asks again: that may be because the peer hangs.
 
         The lock is held. `what`: he did.
         """
-        pipe = found.attempt.pipe if found.attempt is not None else None
+        pipe = pending.attempt.pipe if pending.attempt is not None else None
         watch = self._watches.get(pipe) if pipe is not None else None
         if pipe is None or watch is None or watch.suspect is not None:
             return
@@ -131,17 +131,17 @@ class SuspectingSender(Sender):
                 self._try_later(suspect)
                 self._drain()
 
-    def _try_with(self, found: Pending, by: Pipe) -> None:
+    def _try_with(self, pending: Pending, by: Pipe) -> None:
         """Try those that are due with a copy of what another has just replied to."""
         for pipe in [*self._due] if self._due and self._allowed != ONCE else ():
             watch = self._watches.get(pipe)
             self._due.discard(pipe)
             if pipe is not by and watch is not None and watch.suspect is not None:
-                watch.copies.add(found.key)
+                watch.copies.add(pending.key)
                 self._try_later(watch.suspect)
                 self._was_sent(pipe)
                 pipe.peer.count(TRIED)
-                pipe.send(found.body, before=found.key)
+                pipe.send(pending.body, before=pending.key)
 
     def _return(self, pipe: Pipe, watch: Watch, suspect: Suspect) -> None:
         """A suspect has spoken: what it has and nobody else got is not asked elsewhere."""

@@ -34,81 +34,81 @@ def check_keys(what: str, found: Iterable[object], known: Sequence[str]) -> None
             )
 
 
-def name(what: str, found: object) -> str | None:
+def name(what: str, value: object) -> str | None:
     """A name, or None. Raises MessageError."""
-    if found is None:
+    if value is None:
         return None
-    if not isinstance(found, str):
-        raise MessageError(f"{what}: found {repr_of(found)}, allowed: a text")
-    if len(found) > MAX_NAME:
-        raise MessageError(f"{what}: found {len(found)} characters, allowed: at most {MAX_NAME}")
-    if "\0" in found or not found.isprintable():
-        raise MessageError(f"{what}: found {found!r}, allowed: a text of printable characters")
-    return found
+    if not isinstance(value, str):
+        raise MessageError(f"{what}: found {repr_of(value)}, allowed: a text")
+    if len(value) > MAX_NAME:
+        raise MessageError(f"{what}: found {len(value)} characters, allowed: at most {MAX_NAME}")
+    if "\0" in value or not value.isprintable():
+        raise MessageError(f"{what}: found {value!r}, allowed: a text of printable characters")
+    return value
 
 
-def reason_of(found: object) -> str:
+def reason_of(value: object) -> str:
     """Why something failed, as every database can keep it: errors bring texts of all kinds."""
-    if found == "":
+    if value == "":
         return ""
-    text = str(found)[:MAX_REASON].encode(errors="backslashreplace").decode()
+    text = str(value)[:MAX_REASON].encode(errors="backslashreplace").decode()
     return text.replace("\0", "\\x00")
 
 
-def queue_name(found: object) -> str:
+def queue_name(value: object) -> str:
     """The name of a queue. Raises MessageError."""
-    checked = name("queue", found)
+    checked = name("queue", value)
     if not checked:
-        raise MessageError(f"queue: found {repr_of(found)}, allowed: a name")
+        raise MessageError(f"queue: found {repr_of(value)}, allowed: a name")
     return checked
 
 
-def tenant_name(found: object) -> str:
+def tenant_name(value: object) -> str:
     """The name of a tenant; "" for None, which is none. Raises MessageError."""
-    if found == "":
+    if value == "":
         raise MessageError("tenant: found no name, allowed: that of a tenant, or None")
-    return name("tenant", found) or ""
+    return name("tenant", value) or ""
 
 
-def cluster_name(found: object) -> str:
+def cluster_name(value: object) -> str:
     """The name of a cluster. Raises MessageError."""
-    checked = name("cluster", found)
+    checked = name("cluster", value)
     if not checked:
-        raise MessageError(f"cluster: found {repr_of(found)}, allowed: a name")
+        raise MessageError(f"cluster: found {repr_of(value)}, allowed: a name")
     return checked
 
 
-def check_priority(found: object) -> None:
+def check_priority(value: object) -> None:
     """Raises MessageError for what is no priority, nor None."""
-    whole = isinstance(found, int) and not isinstance(found, bool)
-    if found is not None and not (whole and LOWEST <= found <= HIGHEST):  # type: ignore[operator]
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if value is not None and not (whole and LOWEST <= value <= HIGHEST):  # type: ignore[operator]
         raise MessageError(
-            f"priority: found {repr_of(found)}, allowed: an integer from {LOWEST} to {HIGHEST}, "
+            f"priority: found {repr_of(value)}, allowed: an integer from {LOWEST} to {HIGHEST}, "
             "or None"
         )
 
 
-def whole(what: str, found: object, least: int, most: int = MAX_NUMBER) -> None:
+def whole(what: str, value: object, least: int, most: int = MAX_NUMBER) -> None:
     """Raises MessageError for what is no integer of this range, or more than a database holds."""
-    known = isinstance(found, int) and not isinstance(found, bool)
-    if not (known and least <= found <= most):  # type: ignore[operator]
+    known = isinstance(value, int) and not isinstance(value, bool)
+    if not (known and least <= value <= most):  # type: ignore[operator]
         to = "" if most == MAX_NUMBER else f" to {most}"
-        raise MessageError(f"{what}: found {repr_of(found)}, allowed: an integer from {least}{to}")
+        raise MessageError(f"{what}: found {repr_of(value)}, allowed: an integer from {least}{to}")
 
 
-def duration(what: str, found: object, least: float = 0) -> int:
+def duration(what: str, value: object, least: float = 0) -> int:
     """Seconds from the least on, in microseconds. Raises MessageError."""
-    known = None if isinstance(found, str | date) else micros(found)
+    known = None if isinstance(value, str | date) else micros(value)
     if known is None or not least * MICROS <= known <= MAX_SECONDS * MICROS:
         raise MessageError(
-            f"{what}: found {repr_of(found)}, allowed: a number of seconds from {least} to "
+            f"{what}: found {repr_of(value)}, allowed: a number of seconds from {least} to "
             f"{MAX_SECONDS}"
         )
     return known
 
 
-def later(what: str, found: Time, now: int) -> int:
+def later(what: str, time: Time, now: int) -> int:
     """A time from now on, or a timestamp, in microseconds since 1970. Raises MessageError."""
-    if isinstance(found, str | date):
-        return moment(found, what, MessageError)
-    return now + duration(what, found)
+    if isinstance(time, str | date):
+        return moment(time, what, MessageError)
+    return now + duration(what, time)

@@ -58,7 +58,7 @@ def message_of(received: Received, conversation: Conversation | None = None) -> 
     )
 
 
-def not_given(found: object) -> MessageError:
+def not_given(value: object) -> MessageError:
     """That something is no message which a piece of work has given."""
-    shown = repr(found.id) if isinstance(found, GivenMessage) else repr_of(found)
+    shown = repr(value.id) if isinstance(value, GivenMessage) else repr_of(value)
     return MessageError(f"message: found {shown}, allowed: one that this work has given")

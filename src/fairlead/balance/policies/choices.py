@@ -271,9 +271,9 @@ class ByFewestPending(Choice):
         cast(FewestPending, rule).reweigh(i, _strength(news.after))
 
 
-def _strength(each: Any) -> int:  # noqa: ANN401 - a destination's table
+def _strength(value: Any) -> int:  # noqa: ANN401 - a destination's table
     """Its weight; 1 where nothing reads weights. Nobody of weight 0 is left to be chosen."""
-    return getattr(each, "weight", 1) or 1
+    return getattr(value, "weight", 1) or 1
 
 
 class ByOwnRule(Choice):

@@ -168,10 +168,10 @@ class ComposedState(ReturningState[Any]):
     def key(self, values: AttributeValues) -> Mapping[str, str]:
         return dict(zip(self.policy.reads, values, strict=True))
 
-    def passes(self, each: Any) -> bool:  # noqa: ANN401 - a table of the policy's own
+    def passes(self, value: Any) -> bool:  # noqa: ANN401 - a table of the policy's own
         """Whether no elimination drops it whatever the message and the others are."""
         alone = (p.elimination for p in self.policy.pieces if not p.compares and not p.reads)
-        return each.present and all(step.keep({}, [each]) for step in alone)
+        return value.present and all(step.keep({}, [value]) for step in alone)
 
     def recipients(self, key: Mapping[str, str], left: Sequence[Any]) -> tuple[int, ...]:
         return tuple(self.member(c) for c in left) if self.policy.choice.to_all else ()

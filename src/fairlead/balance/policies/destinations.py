@@ -153,9 +153,9 @@ class DestinationState(ClusterState[T, Any, Any]):
         queue: str = self.objects[self.refs[member]].queue
         return queue or None
 
-    def passes(self, each: Any) -> bool:  # noqa: ANN401 - a table of the policy's own
+    def passes(self, value: Any) -> bool:  # noqa: ANN401 - a table of the policy's own
         """Whether a destination gets through the steps, if it were alone."""
-        return all(step.keep(None, [each]) for step in self.policy.eliminations)
+        return all(step.keep(None, [value]) for step in self.policy.eliminations)
 
     def relevant_attributes(self) -> set[str]:
         attributes = super().relevant_attributes()
@@ -181,12 +181,12 @@ class DestinationState(ClusterState[T, Any, Any]):
             self._holding = (self.version, frozenset(staying.union(self.eligible(values).members)))
         return self._holding[1]
 
-    def would_pass(self, each: Any, every: Sequence[Any]) -> bool:  # noqa: ANN401
+    def would_pass(self, value: Any, every: Sequence[Any]) -> bool:  # noqa: ANN401
         """Whether a destination that drains would be left if it alone did not."""
-        twin = msgspec.structs.replace(each, draining=False)
+        twin = msgspec.structs.replace(value, draining=False)
         if not self.passes(twin):
             return False
-        left: Sequence[Any] = [twin if other is each else other for other in every]
+        left: Sequence[Any] = [twin if other is value else other for other in every]
         for step in self.eliminations():
             left = step.keep(None, left)
         return any(other is twin for other in left)

@@ -203,14 +203,14 @@ class PriorityFailoverState(ReturningState[FailoverTables]):
             return WHOLE_WEIGHT
         return self.paces.get(Ref(KIND, c.name), WHOLE_WEIGHT)
 
-    def passes(self, each: Any) -> bool:  # noqa: ANN401 - one of ours
+    def passes(self, value: Any) -> bool:  # noqa: ANN401 - one of ours
         """Whether a destination is in service, and up."""
-        return _healthy(each) and all(step.keep(None, [each]) for step in IN_SERVICE)
+        return _healthy(value) and all(step.keep(None, [value]) for step in IN_SERVICE)
 
-    def would_pass(self, each: Any, every: Sequence[Any]) -> bool:  # noqa: ANN401
+    def would_pass(self, value: Any, every: Sequence[Any]) -> bool:  # noqa: ANN401
         """A level of which one more does not drain may get more."""
-        twin = msgspec.structs.replace(each, draining=False)
-        others = [twin if other is each else other for other in every]
+        twin = msgspec.structs.replace(value, draining=False)
+        others = [twin if other is value else other for other in every]
         serving = [c for c in others if all(step.keep(None, [c]) for step in IN_SERVICE)]
         level = self._shared(serving).get(twin.priority)
         return (
@@ -274,9 +274,9 @@ class PriorityFailoverState(ReturningState[FailoverTables]):
         self.rule = ByShare(self._weights)
 
 
-def _healthy(each: LevelServer) -> bool:
+def _healthy(server: LevelServer) -> bool:
     """Whether new work can start there."""
-    return each.state == "up" and not each.draining
+    return server.state == "up" and not server.draining
 
 
 def _or(value: int | UnsetType, default: int) -> int:

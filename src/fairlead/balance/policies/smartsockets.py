@@ -165,8 +165,8 @@ class SmartSocketsState(ClusterState[SmartSocketsTables, Publication, Subscribed
     def _subscribed(self, subject: str) -> list[Subscriber]:
         return [self.objects[ref] for ref in self.refs if ref.owner == subject]
 
-    def _number(self, each: Subscriber) -> int:
-        return self.index[Ref(SUBSCRIBER, each.name, each.subject)]
+    def _number(self, subscriber: Subscriber) -> int:
+        return self.index[Ref(SUBSCRIBER, subscriber.name, subscriber.subject)]
 
     def outcome_after(self, step: str) -> str:
         lost = (NOT_KEPT.name, BALANCING_OFF.name)

@@ -63,11 +63,11 @@ def is_warm(subscriber: Subscriber) -> bool:
     return subscriber.connected == WARM
 
 
-def there(each: Subscriber) -> bool:
+def there(subscriber: Subscriber) -> bool:
     """Whether it is remembered: connected, or warm."""
-    return each.present and each.connected is not False
+    return subscriber.present and subscriber.connected is not False
 
 
-def listed(each: Subscriber) -> bool:
+def listed(subscriber: Subscriber) -> bool:
     """Whether it stands in its subject's list."""
-    return there(each) and each.load_balanced
+    return there(subscriber) and subscriber.load_balanced

@@ -233,49 +233,48 @@ def _print(store: Store, cluster: str) -> None:
     _show(store.pool(cluster))
 
 
-def _show(found: PoolShares) -> None:
-    print(_head(found))
+def _show(shares: PoolShares) -> None:
+    print(_head(shares))
     print_rows(
-        [_row(machine) for machine in found.machines],
+        [_row(machine) for machine in shares.machines],
         right=("sent", "share", "by weight", "weight"),
     )
 
 
-def _head(found: PoolShares) -> str:
-    counted = " by tickets" if found.allocation == "ticket" else ""
-    return (
-        f"{found.name}: {found.policy}, version {found.version}, {found.choices} choices{counted}"
-    )
+def _head(shares: PoolShares) -> str:
+    counted = " by tickets" if shares.allocation == "ticket" else ""
+    version, choices = shares.version, shares.choices
+    return f"{shares.name}: {shares.policy}, version {version}, {choices} choices{counted}"
 
 
-def _row(each: MachineShare) -> dict[str, Any]:
-    weight = each.attributes.get("weight")
+def _row(share: MachineShare) -> dict[str, Any]:
+    weight = share.attributes.get("weight")
     return {
-        "destination": each.name,
-        "address": each.address,
+        "destination": share.name,
+        "address": share.address,
         "weight": weight,
-        "sent": each.sent,
-        "share": f"{each.share:.2%}",
-        "by weight": None if each.expected is None else f"{each.expected:.2%}",
-        "now": "" if each.candidate else _why_not(each),
+        "sent": share.sent,
+        "share": f"{share.share:.2%}",
+        "by weight": None if share.expected is None else f"{share.expected:.2%}",
+        "now": "" if share.candidate else _why_not(share),
     }
 
 
-def _why_not(each: MachineShare) -> str:
+def _why_not(share: MachineShare) -> str:
     """What keeps messages from it, as far as its own attributes say."""
     usual = {"present": True, "enabled": True, "state": "up", "draining": False}
     odd = [
-        f"{name} is {shown(each.attributes[name])}".replace("'", "")
+        f"{name} is {shown(share.attributes[name])}".replace("'", "")
         for name, value in usual.items()
-        if each.attributes.get(name, value) != value
+        if share.attributes.get(name, value) != value
     ]
-    if each.attributes.get("weight") == 0:
+    if share.attributes.get("weight") == 0:
         odd.append("weight is 0")
     return ", ".join(odd) or "not a candidate"
 
 
-def _plain(each: MachineShare) -> dict[str, Any]:
-    plain = each._asdict()
+def _plain(share: MachineShare) -> dict[str, Any]:
+    plain = share._asdict()
     plain["destination"] = plain.pop("name")
     return plain
 

@@ -61,21 +61,21 @@ def queues_by_tenant(store: Store, *, internal: bool, as_json: bool) -> None:
             print(_off(entry.queue, SwitchedOff(entry.off_since, entry.off_why), entry.tenant))
 
 
-def is_users(found: Metrics) -> bool:
+def is_users(metrics: Metrics) -> bool:
     """Whether a queue is a user's, or an internal one that does not do what it should."""
-    return not found.queue.startswith(OWN) or bool(found.dead) or not found.enabled
+    return not metrics.queue.startswith(OWN) or bool(metrics.dead) or not metrics.enabled
 
 
-def queue_row(found: Metrics) -> dict[str, Any]:
+def queue_row(metrics: Metrics) -> dict[str, Any]:
     """A queue's row of a table."""
-    counts = {name: getattr(found, name) for name in ("queue", *COUNTS)}
+    counts = {name: getattr(metrics, name) for name in ("queue", *COUNTS)}
     times = {
-        "oldest": length(int(found.oldest)) if found.ready else "",
-        "longest held": length(int(found.longest_held)) if found.working else "",
+        "oldest": length(int(metrics.oldest)) if metrics.ready else "",
+        "longest held": length(int(metrics.longest_held)) if metrics.working else "",
     }
-    off = f"{plural(len(found.off_tenants), 'tenant')} off" if found.off_tenants else ""
-    now = off if found.enabled else "off"
-    return counts | times | {"failures": found.failures, "now": now}
+    off = f"{plural(len(metrics.off_tenants), 'tenant')} off" if metrics.off_tenants else ""
+    now = off if metrics.enabled else "off"
+    return counts | times | {"failures": metrics.failures, "now": now}
 
 
 def _off_tenants(store: Store, queue: str, tenants: Iterable[str]) -> None:
@@ -85,10 +85,8 @@ def _off_tenants(store: Store, queue: str, tenants: Iterable[str]) -> None:
             print(_off(queue, off, tenant))
 
 
-def _off(queue: str, found: SwitchedOff, tenant: str = "") -> str:
-    return on_one_line(
-        f"tenant {tenant} of {queue} is {found}" if tenant else f"{queue} is {found}"
-    )
+def _off(queue: str, off: SwitchedOff, tenant: str = "") -> str:
+    return on_one_line(f"tenant {tenant} of {queue} is {off}" if tenant else f"{queue} is {off}")
 
 
 def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
@@ -107,11 +105,11 @@ def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
     say_if_cut(is_whole, "first", most)
 
 
-def _show_waiting(store: Store, queue: str, found: Outlook, later: list[Later]) -> None:
+def _show_waiting(store: Store, queue: str, outlook: Outlook, later: list[Later]) -> None:
     held = next((row for row in store.queues() if row.queue == queue), None)
     counts = {} if held is None else {"parked": held.parked, "delayed": held.delayed}
     more = "".join(f", {count} {what}" for what, count in counts.items() if count)
-    print(f"{found.waiting} waiting, {found.working} worked on{more}")
+    print(f"{outlook.waiting} waiting, {outlook.working} worked on{more}")
     if (off := store.off(queue)) is not None:
         print(_off(queue, off))
     _off_tenants(store, queue, store.off_tenants(queue))
@@ -119,13 +117,13 @@ def _show_waiting(store: Store, queue: str, found: Outlook, later: list[Later]) 
         [
             {"place": place, **_row(rank), "since": when(rank.since)}
             | {"id": rank.id, "first": short(rank.item)}
-            for place, rank in enumerate(found.ranks, 1)
+            for place, rank in enumerate(outlook.ranks, 1)
         ],
         right=("place", "messages", "priority"),
         spare=("first", "id", "tenant"),
     )
-    if found.decided:
-        print(on_one_line(dated(found.decided)))
+    if outlook.decided:
+        print(on_one_line(dated(outlook.decided)))
     _limits(store, queue)
     if later:
         print("not yet:")
@@ -249,48 +247,49 @@ def promote(
         print(line, file=sys.stderr)
 
 
-def _in_the_way(store: Store, queue: str, found: Promotion) -> Iterable[str]:
+def _in_the_way(store: Store, queue: str, promotion: Promotion) -> Iterable[str]:
     """What lets nothing of a group through now, whatever its priority."""
-    whose = found.tenant
+    whose = promotion.tenant
     if (off := store.off(queue)) is not None:
         yield f"{_off(queue, off)}; nothing of it goes until it is on"
     if whose and (off := store.off(queue, whose)) is not None:
         yield f"{_off(queue, off, whose)}; nothing of it goes until it is on"
     for limit in store.limits(queue):
-        names = {"queue": queue, "tenant": whose, "group": found.group}
+        names = {"queue": queue, "tenant": whose, "group": promotion.group}
         meant = limit.name == whose if limit.name else matches(limit.match, names[limit.of])
         if not limit.is_open and (limit.of == "queue" or meant):
             of = "" if limit.of == "queue" else f" of {limit.of} {limit.name or limit.match}"
             until = "something is settled" if limit.opens is None else when(limit.opens)
             yield on_one_line(
-                f"a limit{of} is reached; nothing of {found.group} goes until {until}"
+                f"a limit{of} is reached; nothing of {promotion.group} goes until {until}"
             )
 
 
-def _show(found: Promotion, *, as_json: bool) -> None:
+def _show(promotion: Promotion, *, as_json: bool) -> None:
     if as_json:
-        later = [_row(rank) | {"since": rank.since} for rank in found.later]
-        print_json([{**found._asdict(), "later": later}])
+        later = [_row(rank) | {"since": rank.since} for rank in promotion.later]
+        print_json([{**promotion._asdict(), "later": later}])
         return
-    if found.working:
+    if promotion.working:
         print(
-            f"{found.group}: a reader holds it; what is left of it gets priority {found.priority}"
+            f"{promotion.group}: a reader holds it; what is left of it gets priority "
+            f"{promotion.priority}"
         )
         return
     way = (
-        f"at place {found.new_place} when it can be taken"
-        if found.place is None
-        else f"from place {found.place} to place {found.new_place}"
+        f"at place {promotion.new_place} when it can be taken"
+        if promotion.place is None
+        else f"from place {promotion.place} to place {promotion.new_place}"
     )
-    print(f"{found.group}: priority {found.priority}, {way}")
-    print(f"later because of it: {plural(found.delayed, 'group')}")
+    print(f"{promotion.group}: priority {promotion.priority}, {way}")
+    print(f"later because of it: {plural(promotion.delayed, 'group')}")
     print_rows(
-        [_row(rank) | {"group": rank.name, "since": when(rank.since)} for rank in found.later],
+        [_row(rank) | {"group": rank.name, "since": when(rank.since)} for rank in promotion.later],
         right=("messages", "priority"),
     )
-    if found.delayed > len(found.later):
+    if promotion.delayed > len(promotion.later):
         sys.stdout.flush()
-        print(f"only the first {len(found.later)} of these are shown", file=sys.stderr)
+        print(f"only the first {len(promotion.later)} of these are shown", file=sys.stderr)
 
 
 def declare(store: Store, path: Path) -> None:
@@ -301,10 +300,10 @@ def declare(store: Store, path: Path) -> None:
         print(name)
 
 
-def _row(each: Standing) -> dict[str, Any]:
+def _row(standing: Standing) -> dict[str, Any]:
     return {
-        "group": each.group,
-        "messages": each.items,
-        "priority": each.priority,
-        "tenant": each.tenant,
+        "group": standing.group,
+        "messages": standing.items,
+        "priority": standing.priority,
+        "tenant": standing.tenant,
     }

@@ -53,16 +53,16 @@ def _full(store: Store) -> set[str]:
     return {row.queue for row in every if row.messages >= (row.max_waiting or MAX_NUMBER)}
 
 
-def _is_late(each: ScheduleState) -> bool:
+def _is_late(state: ScheduleState) -> bool:
     """Whether nobody sends what is due; a worker needs a moment for it."""
-    return not each.paused and time.time() - each.next > LATE
+    return not state.paused and time.time() - state.next > LATE
 
 
-def _late(each: ScheduleState, full: set[str]) -> str:
-    if not _is_late(each):
+def _late(state: ScheduleState, full: set[str]) -> str:
+    if not _is_late(state):
         return ""
-    why = "its queue is full" if each.queue in full else "no worker runs"
-    return f"overdue by {length(int(time.time() - each.next))}: {why}"
+    why = "its queue is full" if state.queue in full else "no worker runs"
+    return f"overdue by {length(int(time.time() - state.next))}: {why}"
 
 
 def ticks(store: Store, name: str, most: int, *, as_json: bool) -> None:

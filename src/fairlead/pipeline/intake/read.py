@@ -337,8 +337,8 @@ def _json(table: DataFrame) -> DataFrame:
     )
 
 
-def _found(name: str, found: Column, allowed: str) -> Column:
-    shown = F.substring(found, 1, LONGEST_SHOWN)
+def _found(name: str, column: Column, allowed: str) -> Column:
+    shown = F.substring(column, 1, LONGEST_SHOWN)
     return F.concat(F.lit(f"{name}: found '"), shown, F.lit(f"', {allowed}"))
 
 

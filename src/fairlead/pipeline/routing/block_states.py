@@ -40,7 +40,7 @@ class Begun(NamedTuple):
 def begin(
     rows: DataFrame,
     plan: ClassifiedPlan,
-    found: Survey,
+    survey: Survey,
     columns: Sequence[str],
     progress: Progress,
     since: Since = BEGINNING,
@@ -53,47 +53,49 @@ def begin(
     """
     start = since.start(plan)
     if not affinity.can_bind(plan, columns):
-        return Begun(rows, _states(rows, plan, found, found.counts, progress, start))
+        return Begun(rows, _states(rows, plan, survey, survey.counts, progress, start))
     known = affinity.known(since.groups, plan) if since.groups is not None else None
     keyed = affinity.keyed(rows, plan, known, horizon)
     firsts = affinity.firsts(keyed).persist()
     alone = affinity.unbound(keyed)
     counts, of_firsts = recount(alone), recount(firsts)
-    groups = sum(sizes(of_firsts, len(found.blocks)))
+    groups = sum(sizes(of_firsts, len(survey.blocks)))
     chosen_for = firsts.unionByName(alone) if counts else firsts
     if known is not None or affinity.ends(plan):
         before = None if known is None else affinity.still_bound(known, keyed, horizon)
         with progress(IN_ORDER):
             settled, in_order, members, cache = rebound(
-                keyed, chosen_for, firsts, groups, plan, found.blocks, start, before
+                keyed, chosen_for, firsts, groups, plan, survey.blocks, start, before
             )
-        return Begun(settled, _with_streams(plan, found, in_order, start), members, (firsts, cache))
+        return Begun(
+            settled, _with_streams(plan, survey, in_order, start), members, (firsts, cache)
+        )
     free = added(counts, of_firsts)
-    states = _states(chosen_for, plan, found, free, progress, start)
-    of_blocks = sizes(free, len(found.blocks))
-    settled = affinity.bound(keyed, chosen_for, groups, plan, states, found.blocks, of_blocks)
+    states = _states(chosen_for, plan, survey, free, progress, start)
+    of_blocks = sizes(free, len(survey.blocks))
+    settled = affinity.bound(keyed, chosen_for, groups, plan, states, survey.blocks, of_blocks)
     return Begun(settled, states, kept=(firsts,))
 
 
 def _states(
     free: DataFrame,
     plan: ClassifiedPlan,
-    found: Survey,
+    survey: Survey,
     counts: Counts,
     progress: Progress,
     start: Mapping[str, object],
 ) -> States:
     """By arithmetic, or else by a pass over the messages that are chosen for."""
-    known = states(plan, found.counts, counts, len(found.blocks), start)
+    known = states(plan, survey.counts, counts, len(survey.blocks), start)
     if known is not None:
         return known
     with progress(IN_ORDER):
-        in_order = states_in_order(plan, free, found.blocks, start)
-    return _with_streams(plan, found, in_order, start)
+        in_order = states_in_order(plan, free, survey.blocks, start)
+    return _with_streams(plan, survey, in_order, start)
 
 
 def _with_streams(
-    plan: ClassifiedPlan, found: Survey, in_order: States, start: Mapping[str, object]
+    plan: ClassifiedPlan, survey: Survey, in_order: States, start: Mapping[str, object]
 ) -> States:
     """States of the choices, with the streams counted."""
     router = Router(plan)
@@ -101,6 +103,6 @@ def _with_streams(
     whole = []
     for block, state in enumerate(in_order):
         whole.append({**state, "upcoming": router.upcoming.tolist()})
-        for counts in found.counts.get(block, {}).values():
+        for counts in survey.counts.get(block, {}).values():
             router.skip(counts)
     return whole

@@ -58,7 +58,7 @@ SPARK_SCHEMA: Final = ", ".join(
 
 def simulated(
     good: DataFrame,
-    found: Gathered,
+    gathered: Gathered,
     plans: Sequence[ClassifiedPlan],
     what: What | None = None,
     *,
@@ -70,19 +70,21 @@ def simulated(
     `what`: measure that, too: a row for each scenario has it in MEASURED. `keep`: give attempts.
     """
     lanes = [
-        Lane(k, plan, np.array(found.codes_in(plan) or [0], np.int32))
+        Lane(k, plan, np.array(gathered.codes_in(plan) or [0], np.int32))
         for k, plan in enumerate(plans)
     ]
     tasks = min(len(lanes), at_once(good.sparkSession))
     shares = [lanes[k::tasks] for k in range(tasks)]
     task = F.explode(F.array(*(F.lit(k) for k in range(tasks)))).alias("task")
-    pieces_ = packed(good, found, plans, hashed=what is not None)
+    pieces_ = packed(good, gathered, plans, hashed=what is not None)
     spread = pieces_.select("*", task).repartitionById(tasks, "task")
     in_order = spread.sortWithinPartitions("task", "block", "part")
-    ends = list(accumulate(found.sizes))
+    ends = list(accumulate(gathered.sizes))
     if what is None:
-        return in_order.mapInArrow(_simulator(shares, found.traits, ends), SPARK_SCHEMA)
-    meters = _metered(shares, found.traits, ends, MeasureRequest(what, found.clusters), keep=keep)
+        return in_order.mapInArrow(_simulator(shares, gathered.traits, ends), SPARK_SCHEMA)
+    meters = _metered(
+        shares, gathered.traits, ends, MeasureRequest(what, gathered.clusters), keep=keep
+    )
     return in_order.mapInArrow(meters, f"{SPARK_SCHEMA}, {MEASURED} binary")
 
 
@@ -140,7 +142,7 @@ def _metered(
     shares: Sequence[Sequence[Lane]],
     traits: Traits,
     ends: Sequence[int],
-    asked: MeasureRequest,
+    request: MeasureRequest,
     *,
     keep: bool,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -150,7 +152,7 @@ def _metered(
         lanes: MeasuredLanes | None = None
         seen = 0
         for task, messages in _pieces(batches):
-            lanes = lanes or MeasuredLanes(shares[task], traits, asked)
+            lanes = lanes or MeasuredLanes(shares[task], traits, request)
             seen += messages.num_rows
             for scenario, attempts in lanes.feed(messages):
                 if keep:

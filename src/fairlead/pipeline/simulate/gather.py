@@ -138,7 +138,7 @@ def gather(rows: DataFrame, blocks: Blocks, plans: Sequence[Plan]) -> Gathered:
 
 
 def packed(
-    good: DataFrame, found: Gathered, plans: Sequence[Plan], *, hashed: bool = False
+    good: DataFrame, gathered: Gathered, plans: Sequence[Plan], *, hashed: bool = False
 ) -> DataFrame:
     """The narrow columns, piece by piece: (block, part, Arrow bytes).
 
@@ -168,7 +168,7 @@ def packed(
         *(F.col(name) for name in (BLOCK, KEY, ID)),
         *(column.alias("_" + name) for name, column in columns.items()),
     )
-    ordered = in_blocks(narrow, found.survey.blocks)
+    ordered = in_blocks(narrow, gathered.survey.blocks)
     return ordered.select(
         BLOCK, *(F.col("`_" + name + "`").alias(name) for name in columns)
     ).mapInArrow(_pack, PACKED)

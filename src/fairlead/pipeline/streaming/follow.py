@@ -154,9 +154,9 @@ class _Work:
     """What is done with each micro-batch."""
 
     def __init__(
-        self, stream: StreamBatches, commit: Commit, asked: StreamRequest, source: Source
+        self, stream: StreamBatches, commit: Commit, request: StreamRequest, source: Source
     ) -> None:
-        self.stream, self.commit, self.asked, self.source = stream, commit, asked, source
+        self.stream, self.commit, self.asked, self.source = stream, commit, request, source
         self.summary: Summary | None = None
         self.error: Exception | None = None
         self.busy = threading.Lock()
@@ -219,27 +219,27 @@ class _Stopping(Exception):  # noqa: N818 - it is no error
     """The stream is being stopped; the micro-batch comes again when it goes on."""
 
 
-def check(out: str, asked: StreamRequest) -> bool:
+def check(out: str, request: StreamRequest) -> bool:
     """Refuse what can be refused without Spark; returns whether the stream has begun before."""
-    return _begun(_stream(out, asked)).batch >= 0
+    return _begun(_stream(out, request)).batch >= 0
 
 
-def start(messages: DataFrame, out: str, asked: StreamRequest, source: Source) -> Following:
+def start(messages: DataFrame, out: str, request: StreamRequest, source: Source) -> Following:
     """Begin, or go on. `source`: makes messages of what Spark brings. Raises UserError."""
     if type(messages).__module__.startswith("pyspark.sql.connect"):
         raise UserError(NO_CONNECT)
-    stream = _stream(out, asked)
+    stream = _stream(out, request)
     folder = stream.folder
     held = ExitStack()
     held.enter_context(folder.alone())
     try:
-        work = _Work(stream, _begun(stream), asked, source)
+        work = _Work(stream, _begun(stream), request, source)
         writer = messages.writeStream.foreachBatch(work)
         writer = writer.option("checkpointLocation", on_this_machine(folder.checkpoint))
-        every = f"{asked.every} seconds"
+        every = f"{request.every} seconds"
         query = (
             writer.trigger(availableNow=True)
-            if asked.available_now
+            if request.available_now
             else writer.trigger(processingTime=every)
         ).start()
     except BaseException:
@@ -248,29 +248,29 @@ def start(messages: DataFrame, out: str, asked: StreamRequest, source: Source) -
     return Following(query, work, held)
 
 
-def _stream(out: str, asked: StreamRequest) -> StreamBatches:
+def _stream(out: str, request: StreamRequest) -> StreamBatches:
     place = local(out)
     if place is None:
         raise OutputError(f"{out}: found a place elsewhere, allowed: a folder of this machine")
-    for name, value in (("horizon", asked.horizon), ("every", asked.every)):
+    for name, value in (("horizon", request.horizon), ("every", request.every)):
         if not 0 < value <= LONGEST:
             raise MessageError(
                 f"{name}: found {repr_of(value)}, allowed: a number of seconds above 0, at most "
                 f"{LONGEST:.0f}"
             )
-    if asked.options.file_format not in FORMATS:
+    if request.options.file_format not in FORMATS:
         raise OutputError(
-            f"file_format: found {asked.options.file_format!r}, allowed: {', '.join(FORMATS)}"
+            f"file_format: found {request.options.file_format!r}, allowed: {', '.join(FORMATS)}"
         )
     place = place.resolve()
     if not place.parent.is_dir():
         raise OutputError(f"{out}: the folder {place.parent} does not exist")
-    horizon = round(asked.horizon * MICROS)
+    horizon = round(request.horizon * MICROS)
     return StreamBatches(
         StreamFolder(place),
-        asked.clusters,
-        lambda: list(asked.changes()),
-        replace(asked.options, horizon=horizon, keep=True),
+        request.clusters,
+        lambda: list(request.changes()),
+        replace(request.options, horizon=horizon, keep=True),
     )
 
 

@@ -13,15 +13,15 @@ HEIGHT = 300
 NOW = "as in the file"
 
 
-def frontier(found: Recommendation) -> Figure | None:
+def frontier(recommendation: Recommendation) -> Figure | None:
     """Cost against the target's measure, of what was tried to the end; None: too few of them."""
     import altair as alt
 
-    whole = [trial for trial in found.tried if trial.seen >= 1]
+    whole = [trial for trial in recommendation.tried if trial.seen >= 1]
     if len(whole) < 2:
         return None
-    axis = wait_axis([found.limit, *(trial.value for trial in whole)])
-    chosen = min(whole, key=lambda each: (each.said != found.said, each.cost))
+    axis = wait_axis([recommendation.limit, *(trial.value for trial in whole)])
+    chosen = min(whole, key=lambda each: (each.said != recommendation.said, each.cost))
     rows = [
         {
             "x": trial.cost,
@@ -30,7 +30,7 @@ def frontier(found: Recommendation) -> Figure | None:
             "on": trial.frontier,
             "said": ", ".join(map(visible, trial.said)) or NOW,
             "wait": length(trial.value),
-            "label": found.then.name if trial is chosen else NOW if not trial.said else "",
+            "label": recommendation.then.name if trial is chosen else NOW if not trial.said else "",
         }
         for trial in whole
     ]
@@ -57,7 +57,11 @@ def frontier(found: Recommendation) -> Figure | None:
         dx=14, align="left", fontSize=12, color=MARK, aria=False
     )
     limit = (
-        alt.Chart(alt.InlineData(values=[{"y": axis.place(found.limit), "t": found.target}]))
+        alt.Chart(
+            alt.InlineData(
+                values=[{"y": axis.place(recommendation.limit), "t": recommendation.target}]
+            )
+        )
         .mark_rule(strokeDash=[4, 3], color=MARK, aria=False)
         .encode(y=alt.Y("y:Q", scale=axis.scale), tooltip=alt.Tooltip("t:N", title="target"))
     )

@@ -11,61 +11,68 @@ from fairlead.text import length, percent, visible
 from fairlead.web.pages import rendered
 from fairlead.web.parts import PageTable, Tile, table
 
-LEFT_IN = "recommendation.json"
+LEFT_IN = "advice.json"
 COLUMNS = ("cost", "target", "p50 wait", "p99 wait", "longest wait", "never started")
 
 
-def whole(found: Recommendation) -> str:
+def whole(advice: Recommendation) -> str:
     """The page as text."""
     return rendered(
         "fairlead.report",
-        "recommendation.html",
-        found=found,
-        made=found.made,
-        head=headline(found),
-        said=[visible(setting) for setting in found.said],
-        frontier=frontier(found),
-        compared=_held([found.now, found.then], "on the held-out traffic"),
-        why=_held([found.then, *found.why], f"{found.then.name}, but"),
-        breaks=_held([found.then, *found.breaks], "what if"),
-        tried=_tried(found),
-        notes=found.notes,
+        "advice.html",
+        found=advice,
+        made=advice.made,
+        head=headline(advice),
+        said=[visible(setting) for setting in advice.said],
+        frontier=frontier(advice),
+        compared=_held([advice.now, advice.then], "on the held-out traffic"),
+        why=_held([advice.then, *advice.why], f"{advice.then.name}, but"),
+        breaks=_held([advice.then, *advice.breaks], "what if"),
+        tried=_tried(advice),
+        notes=advice.notes,
     )
 
 
-def headline(found: Recommendation) -> Head:
+def headline(advice: Recommendation) -> Head:
     """What a reader should know who reads nothing else."""
-    messages = short(found.made.messages) if found.made else "traffic"
-    if found.met:
-        title = (
-            f"{found.target} on {messages}: cost {found.then.cost:g} instead of {found.now.cost:g}"
-        )
-    elif found.found:
-        title = f"{found.target} on {messages}: missed on the traffic that the search never saw"
-    elif found.everywhere:
-        title = f"Nothing in this space meets {found.target} on {messages}"
+    messages = short(advice.made.messages) if advice.made else "traffic"
+    if advice.met:
+        saved = f"cost {advice.then.cost:g} instead of {advice.now.cost:g}"
+        title = f"{advice.target} on {messages}: {saved}"
+    elif advice.found:
+        title = f"{advice.target} on {messages}: missed on the traffic that the search never saw"
+    elif advice.everywhere:
+        title = f"Nothing in this space meets {advice.target} on {messages}"
     else:
-        title = f"Nothing was found that meets {found.target} on {messages}"
-    whose = "The recommended cluster" if found.met else "The nearest cluster"
-    verb = "keeps" if found.then.met else "does not keep"
+        title = f"Nothing was found that meets {advice.target} on {messages}"
+    whose = "The recommended cluster" if advice.met else "The nearest cluster"
+    verb = "keeps" if advice.then.met else "does not keep"
     lead = (
-        f"{whose} {verb} the target on {found.held_out:,} messages that the search never saw: in "
-        f"{found.tenths} of 10 tenths of their time, and in {percent(found.sure)} of samples of "
+        f"{whose} {verb} the target on {advice.held_out:,} messages that the search never saw: in "
+        f"{advice.tenths} of 10 tenths of their time, and in {percent(advice.sure)} of samples of "
         "these."
     )
     tiles = [
-        Tile("target", found.target),
-        Tile("as in the file", length(found.now.value), "good" if found.now.met else "bad"),
-        Tile(found.then.name, length(found.then.value), "good" if found.then.met else "bad"),
-        Tile("cost", f"{found.now.cost:g} → {found.then.cost:g}"),
+        Tile("target", advice.target),
+        Tile(
+            "as in the file",
+            length(advice.now.value),
+            "good" if advice.now.met else "bad",
+        ),
+        Tile(
+            advice.then.name,
+            length(advice.then.value),
+            "good" if advice.then.met else "bad",
+        ),
+        Tile("cost", f"{advice.now.cost:g} → {advice.then.cost:g}"),
     ]
     warnings = []
-    if found.found and not found.then.met:
+    if advice.found and not advice.then.met:
         warnings.append("It meets the target on the traffic of the search, and not on the rest.")
-    if not found.found and not found.everywhere:
+    if not advice.found and not advice.everywhere:
         warnings.append(
-            f"{len(found.tried) - 1:,} of {found.space:,} points were tried: there may be one that "
-            "meets it; a larger --budget tries more."
+            f"{len(advice.tried) - 1:,} of {advice.space:,} points were tried: there may be one "
+            "that meets it; a larger --budget tries more."
         )
     return Head("recommendation", title, tiles, lead, warnings)
 
@@ -86,8 +93,8 @@ def _held(every: Sequence[Held], what: str) -> PageTable:
     return table([what, *COLUMNS], rows, left_in=LEFT_IN)
 
 
-def _tried(found: Recommendation) -> PageTable:
-    best = sorted(found.tried, key=lambda each: (not each.met, each.cost, each.value))
+def _tried(advice: Recommendation) -> PageTable:
+    best = sorted(advice.tried, key=lambda each: (not each.met, each.cost, each.value))
     rows = [
         [
             ", ".join(map(visible, trial.said)) or "as in the file",
@@ -98,5 +105,5 @@ def _tried(found: Recommendation) -> PageTable:
         ]
         for trial in best
     ]
-    columns = ["what is set", "cost", found.target.split()[0], "target", "broken off"]
+    columns = ["what is set", "cost", advice.target.split()[0], "target", "broken off"]
     return table(columns, rows, left_in=LEFT_IN)

@@ -99,20 +99,20 @@ class _Compared:
         )
 
 
-def _card(each: _Compared, reach: Sequence[float]) -> Figure:
+def _card(compared: _Compared, reach: Sequence[float]) -> Figure:
     listing = table(
         ["", "p99 before", "p99", "difference", "in per cent", "mean before", "mean", "messages"],
-        [_row(gain) for gain in [each.whole, *each.names[:MAX_ROWS]]],
-        total=1 + len(each.names),
+        [_row(gain) for gain in [compared.whole, *compared.names[:MAX_ROWS]]],
+        total=1 + len(compared.names),
         left_in=LEFT_IN,
     )
-    listed = "; ".join(f"{gain.name} {_signed(gain.more)}" for gain in each.drawn)
-    about = _about(each.names, len(each.parts))
+    listed = "; ".join(f"{gain.name} {_signed(gain.more)}" for gain in compared.drawn)
+    about = _about(compared.names, len(compared.parts))
     return Figure(
-        each.scenario.name,
-        f"{about}. {DO_NOT_FOLLOW}" if each.contradicts else about,
-        differences(_bars(each.drawn), reach),
-        f"p99 waits in {each.scenario.quoted}, differences as bars: {listed}.",
+        compared.scenario.name,
+        f"{about}. {DO_NOT_FOLLOW}" if compared.contradicts else about,
+        differences(_bars(compared.drawn), reach),
+        f"p99 waits in {compared.scenario.quoted}, differences as bars: {listed}.",
         numbers=listing,
     )
 

@@ -15,22 +15,22 @@ from fairlead.web.parts import Tile
 MAX_WARNINGS: Final = 3
 
 
-def headline(found: Comparison, shown: Shown) -> Head:
+def headline(comparison: Comparison, shown: Shown) -> Head:
     """Of a replay."""
-    number = plural(len(found.scenarios), "scenario")
+    number = plural(len(comparison.scenarios), "scenario")
     return Head(
         "replay",
-        f"{short(found.for_report.messages)} in {number}",
-        _tiles(found, shown),
+        f"{short(comparison.for_report.messages)} in {number}",
+        _tiles(comparison, shown),
         " ".join(_sentences(shown)),
         _warnings(shown),
     )
 
 
-def _tiles(found: Comparison, shown: Shown) -> list[Tile]:
-    tiles = [Tile("messages in", f"{found.read:,}")]
-    if found.rejected:
-        tiles.append(Tile("rejected", f"{found.rejected:,}", "bad"))
+def _tiles(comparison: Comparison, shown: Shown) -> list[Tile]:
+    tiles = [Tile("messages in", f"{comparison.read:,}")]
+    if comparison.rejected:
+        tiles.append(Tile("rejected", f"{comparison.rejected:,}", "bad"))
     least, most = shown.least, shown.most
     if least is not None and most is not None and least is not most:
         tiles.append(
@@ -41,10 +41,12 @@ def _tiles(found: Comparison, shown: Shown) -> list[Tile]:
         tiles.append(Tile("p99 wait", length(least.waits.p99)))
         tiles.append(Tile("mean wait", length(least.waits.mean)))
     used = [
-        scenario.utilisation for scenario in found.scenarios if scenario.utilisation is not None
+        scenario.utilisation
+        for scenario in comparison.scenarios
+        if scenario.utilisation is not None
     ]
     if used:
-        span = percent(used[0]) if len(found.scenarios) == 1 else _span(min(used), max(used))
+        span = percent(used[0]) if len(comparison.scenarios) == 1 else _span(min(used), max(used))
         tiles.append(Tile("readers' utilisation", span))
     return tiles
 

@@ -14,15 +14,14 @@ from fairlead.web.charts import OTHERS, Layer
 from fairlead.web.parts import Figure, PageTable
 
 
-def outcomes(found: Comparison, shown: Shown) -> Outcomes:
+def outcomes(comparison: Comparison, shown: Shown) -> Outcomes:
     """Of a replay: a table, behind a chart where there are several outcomes."""
-    replayed = found.read - found.rejected
-    text = (
-        f"{plural(found.read, 'message')} in = {replayed:,} replayed + {found.rejected:,} rejected."
-    )
+    replayed = comparison.read - comparison.rejected
+    read = plural(comparison.read, "message")
+    text = f"{read} in = {replayed:,} replayed + {comparison.rejected:,} rejected."
     every = list(dict.fromkeys(name for scenario in shown.all for name in scenario.outcomes))
     listing = shown.table(every, lambda s: [f"{s.outcomes.get(name, 0):,}" for name in every])
-    rejected = rejects(found.rejections)
+    rejected = rejects(comparison.rejections)
     if len(every) > 1:
         return Outcomes(text, [_chart(shown, every, listing), *rejected])
     return Outcomes(text, rejected, listing)

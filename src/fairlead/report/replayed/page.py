@@ -11,15 +11,15 @@ from fairlead.text import moment
 from fairlead.web.pages import rendered
 
 
-def whole(found: Comparison) -> str:
+def whole(comparison: Comparison) -> str:
     """The page as text."""
-    shown = Shown(found.scenarios)
+    shown = Shown(comparison.scenarios)
     return rendered(
         "fairlead.report",
         "replay.html",
-        found=found,
-        made=found.for_report,
-        head=headline(found, shown),
+        found=comparison,
+        made=comparison.for_report,
+        head=headline(comparison, shown),
         first=shown.quoted(shown.all[0]),
         left=shown.left,
         about=scenarios.about(shown),
@@ -31,13 +31,13 @@ def whole(found: Comparison) -> str:
         windows=waits.by_window(shown),
         named=[
             f"{window.name}: {moment(window.start)} to {moment(window.end)}"
-            for window in found.windows
+            for window in comparison.windows
         ],
         phases=waits.by_phase(shown),
         courses=courses.waits(shown),
         queues=queues.over_time(shown),
         changes=queues.listed(shown),
         use=[*use.by_destination(shown), *courses.use(shown)],
-        outcomes=outcomes(found, shown),
+        outcomes=outcomes(comparison, shown),
         digests=shown.table(["digest"], lambda scenario: [scenario.digest or ""], texts=2),
     )

@@ -44,28 +44,30 @@ def differences(shown: Shown) -> PageTable | None:
     return shown.table(["differs by"], lambda scenario: [_differs(scenario)], texts=2)
 
 
-def _differs(each: ScenarioResult) -> str:
-    if not each.differs:
+def _differs(result: ScenarioResult) -> str:
+    if not result.differs:
         return AS_IT_IS
-    listed = "; ".join(visible(text, LONGEST_DIFFERENCE) for text in each.differs[:MAX_DIFFERENCES])
-    more = len(each.differs) - MAX_DIFFERENCES
+    listed = "; ".join(
+        visible(text, LONGEST_DIFFERENCE) for text in result.differs[:MAX_DIFFERENCES]
+    )
+    more = len(result.differs) - MAX_DIFFERENCES
     return f"{listed}; … {more:,} more in {LEFT_IN}" if more > 0 else listed
 
 
-def numbers_of(found: Waits, messages: int) -> list[str]:
+def numbers_of(waits: Waits, messages: int) -> list[str]:
     """What stands in COLUMNS; no waits where no message was started."""
-    waited = (found.p99, found.mean, found.p50, found.p90, found.max)
-    return [*(length(wait) if found.messages else "" for wait in waited), f"{messages:,}"]
+    waited = (waits.p99, waits.mean, waits.p50, waits.p90, waits.max)
+    return [*(length(wait) if waits.messages else "" for wait in waited), f"{messages:,}"]
 
 
-def cells(each: ScenarioResult) -> list[str]:
+def cells(result: ScenarioResult) -> list[str]:
     """Its numbers."""
-    used = each.utilisation
+    used = result.utilisation
     return [
-        *numbers_of(each.waits, each.messages),
+        *numbers_of(result.waits, result.messages),
         "" if used is None else f"{used:.1%}",
-        *(f"{n:,}" if n else "" for n in (each.waiting, each.redeliveries, each.failovers)),
-        f"{each.groups_out_of_order:,} of {each.groups:,}" if each.groups else "",
+        *(f"{n:,}" if n else "" for n in (result.waiting, result.redeliveries, result.failovers)),
+        f"{result.groups_out_of_order:,} of {result.groups:,}" if result.groups else "",
     ]
 
 

@@ -311,14 +311,14 @@ class Links(ABC):
         wire.attach(link)
         self._sends(peer, link, call.name, kind)
 
-    def _browses(self, call: Browse, found: Any, error: Exception | None) -> None:  # noqa: ANN401
+    def _browses(self, call: Browse, value: Any, error: Exception | None) -> None:  # noqa: ANN401
         peer, link = call.owner
         peer.looking = False
         if not self._answered(peer, link, error):
             self._browse_next(peer)
             return
         peer.wire.attach(link, filters=done_of(link))
-        browser = peer.links[link.number] = BrowserLink(peer.wire, link, found)
+        browser = peer.links[link.number] = BrowserLink(peer.wire, link, value)
         if (flowed := peer.flows.pop(link.number, None)) is not None:
             browser.flow(flowed.credit, drain=flowed.drain, now=self._now)
         self._browse_next(peer)
@@ -425,16 +425,20 @@ class Links(ABC):
         wanted = SubjectRequest(peer.host, subject, call.name, True, True, WARM)
         self._calls.append(Subscribe(wanted, (peer, link), is_found=True))
 
-    def _subscribed(self, call: Subscribe, found: Subscription, error: Exception | None) -> None:
+    def _subscribed(
+        self, call: Subscribe, subscription: Subscription, error: Exception | None
+    ) -> None:
         peer, link = call.owner
         if error is None:
-            self._subscribers.joined(found, link)
+            self._subscribers.joined(subscription, link)
         if not self._answered(peer, link, error):
             if error is None:
-                self._subscribers.left(found, link, closed=False, orderly=True)
+                self._subscribers.left(subscription, link, closed=False, orderly=True)
             return
-        peer.wire.attach(link, source=found.subject if call.is_found else "")
-        self._receives(peer, ReceiverLink(peer.wire, link, found.queue, found, peer.who))
+        peer.wire.attach(link, source=subscription.subject if call.is_found else "")
+        self._receives(
+            peer, ReceiverLink(peer.wire, link, subscription.queue, subscription, peer.who)
+        )
 
     def _answered(self, peer: ClientConnection, link: Link, error: Exception | None) -> bool:
         """Whether a link that was waiting can be attached; refuses it if not."""

@@ -110,26 +110,26 @@ class SenderLink:
             send.more["priority"] = messages.priority_of(message.priority)
         return self._with_answer(send, message)
 
-    def _refusal_of_to(self, to: str, found: Incoming) -> Condition | None:
+    def _refusal_of_to(self, to: str, incoming: Incoming) -> Condition | None:
         """Why a message cannot go where it says: its link said nothing of that."""
         if to.startswith(PREFIX):
             return Condition(NOT_IMPLEMENTED, f"to: found {to!r}, allowed: the name of a queue")
-        if found.annotations.get(KIND) in TOPICS:
+        if incoming.annotations.get(KIND) in TOPICS:
             why = f"to: found a topic, {to!r}, allowed: a queue, or a link at the topic"
             return Condition(NOT_IMPLEMENTED, why)
         return refusal_of_form(to)
 
-    def _with_answer(self, send: Send, found: Incoming) -> Send | Condition:
+    def _with_answer(self, send: Send, incoming: Incoming) -> Send | Condition:
         """The same, with where to say its destination, if it asks for that."""
-        if self.kind in (CLUSTER, ANY) and found.annotations.get(messages.DESTINATION) is True:
-            reply = found.properties.get("reply_to")
+        if self.kind in (CLUSTER, ANY) and incoming.annotations.get(messages.DESTINATION) is True:
+            reply = incoming.properties.get("reply_to")
             if not isinstance(reply, str) or not reply:
                 return Condition(
                     INVALID, f"{messages.DESTINATION}: found no reply-to, allowed: a queue"
                 )
             if (why := self._deny(reply)) is not None:
                 return why
-            send.answer = Answer(reply, found.properties.get("message_id"))
+            send.answer = Answer(reply, incoming.properties.get("message_id"))
         return send
 
     def came(self, event: Delivered, now: float) -> None:
@@ -188,27 +188,27 @@ def outcome_of(error: Exception | None) -> Outcome:
     return _ACCEPT if error is None else Outcome(REJECTED, condition=condition_of(error))
 
 
-def _send(to: str, kind: str, found: Incoming, now: float, said: dict[str, Any]) -> Send:
-    properties = found.properties
+def _send(to: str, kind: str, incoming: Incoming, now: float, said: dict[str, Any]) -> Send:
+    properties = incoming.properties
     more: dict[str, Any] = {}
-    if not (properties or found.annotations or found.ttl):
-        return Send(to, kind, found.body, more, said)
-    delay = messages.delay_in(found.annotations, now)
+    if not (properties or incoming.annotations or incoming.ttl):
+        return Send(to, kind, incoming.body, more, said)
+    delay = messages.delay_in(incoming.annotations, now)
     for key, value in (
         ("id", messages.name_of(properties.get("message_id"))),
         ("group", properties.get("group_id")),
         ("type", properties.get("subject")),
         ("delay", delay),
-        ("expires", messages.expiry_of(found, now, delay)),
+        ("expires", messages.expiry_of(incoming, now, delay)),
     ):
         if value:
             more[key] = str(value) if isinstance(value, str) else value
-    return Send(to, kind, found.body, more, said)
+    return Send(to, kind, incoming.body, more, said)
 
 
-def _said(found: Incoming) -> dict[str, Any]:
+def _said(incoming: Incoming) -> dict[str, Any]:
     return {
         str(key): messages.plain(value)
-        for key, value in found.application_properties.items()
+        for key, value in incoming.application_properties.items()
         if isinstance(key, str) and value is not None
     }

@@ -50,7 +50,7 @@ def refusal_of(subject: str) -> Condition | None:
 
 
 def said_in(
-    found: Incoming, subject: str, server: str, *, is_topic: bool = False
+    incoming: Incoming, subject: str, server: str, *, is_topic: bool = False
 ) -> dict[str, Any] | Condition:
     """What a message says that decides who of a subject's subscribers gets it.
 
@@ -59,13 +59,13 @@ def said_in(
     """
     attributes = {"subject": subject, "server": server}
     for annotation, name in ((MODE, "mode"), (DELIVERY, "delivery")):
-        value = found.annotations.get(annotation)
+        value = incoming.annotations.get(annotation)
         if value is None:
             continue
         if not isinstance(value, str):
             return Condition(INVALID, f"{annotation}: found {messages.plain(value)!r}")
         attributes[name] = str(value)
-    if is_topic and found.durable and DELIVERY not in found.annotations:
+    if is_topic and incoming.durable and DELIVERY not in incoming.annotations:
         attributes["delivery"] = SOME
     return {key: value for key, value in attributes.items() if value}
 
@@ -135,37 +135,39 @@ class Subscribers:
         self.leaving = 0
         """Subscriptions that have ended, and the store does not know it yet."""
 
-    def joined(self, found: Subscription, link: Link) -> None:
+    def joined(self, subscription: Subscription, link: Link) -> None:
         """A link has subscribed."""
-        subscriptions = self._by_subject.setdefault((found.cluster, found.subject), {})
-        subscriptions.setdefault(found, set()).add(id(link))
+        subscriptions = self._by_subject.setdefault(
+            (subscription.cluster, subscription.subject), {}
+        )
+        subscriptions.setdefault(subscription, set()).add(id(link))
 
     def queues(self, cluster: str, subject: str) -> list[str]:
         """Those of a subject's subscribers at this server."""
         return [subscription.queue for subscription in self._by_subject.get((cluster, subject), ())]
 
-    def left(self, found: Subscription, link: Link, *, closed: bool, orderly: bool) -> None:
+    def left(self, subscription: Subscription, link: Link, *, closed: bool, orderly: bool) -> None:
         """A link has ended. What it gives back is stored before its subscription ends."""
-        key = found.cluster, found.subject
+        key = subscription.cluster, subscription.subject
         subscriptions = self._by_subject.get(key, {})
-        links = subscriptions.get(found, set())
+        links = subscriptions.get(subscription, set())
         links.discard(id(link))
         if links:
             return
-        subscriptions.pop(found, None)
+        subscriptions.pop(subscription, None)
         if not subscriptions:
             self._by_subject.pop(key, None)
         self.leaving += 1
         how = GONE
         if is_durable(link) and not (closed and orderly):
             how = WARM if orderly else FAILED
-        self._submit(Unit(lambda _unit, _error: self._leave(found, how)))
+        self._submit(Unit(lambda _unit, _error: self._leave(subscription, how)))
 
-    def _leave(self, found: Subscription, how: str) -> None:
-        if found in self._by_subject.get((found.cluster, found.subject), ()):
+    def _leave(self, subscription: Subscription, how: str) -> None:
+        if subscription in self._by_subject.get((subscription.cluster, subscription.subject), ()):
             self.leaving -= 1  # it has come back meanwhile
         else:
-            self._ask(Leave(found, how))
+            self._ask(Leave(subscription, how))
 
     def has_left(self, call: Leave) -> list[str]:
         """The store knows it; queues to which something of what it had may have gone."""

@@ -76,9 +76,9 @@ def _described(outcome: r.Outcome) -> DescribedValue:
     return DescribedValue(ULong(outcome.kind), fields)
 
 
-def _transactional(said: Any) -> r.Outcome:  # noqa: ANN401
+def _transactional(value: Any) -> r.Outcome:  # noqa: ANN401
     """Of a transactional state: in which transaction, and what."""
-    fields = said if isinstance(said, list) else []
+    fields = value if isinstance(value, list) else []
     transaction = fields[0] if fields and isinstance(fields[0], bytes) else b""
     inner = fields[1] if len(fields) > 1 else None
     if not isinstance(inner, DescribedValue):

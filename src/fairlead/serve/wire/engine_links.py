@@ -54,26 +54,26 @@ class EngineLinks(Struct, eq=False):
     """Credit that was used, or given back."""
 
 
-def terminus_of(found: Any) -> r.Terminus:  # noqa: ANN401
+def terminus_of(value: Any) -> r.Terminus:  # noqa: ANN401
     """Where a link begins or ends."""
-    if LIB.pn_terminus_get_type(found) == LIB.PN_COORDINATOR:
+    if LIB.pn_terminus_get_type(value) == LIB.PN_COORDINATOR:
         return r.Terminus(None, coordinates=True)
     return r.Terminus(
-        text_or_none(LIB.pn_terminus_get_address(found)),
-        dynamic=bool(LIB.pn_terminus_is_dynamic(found)),
-        durable=LIB.pn_terminus_get_durability(found) != LIB.PN_NONDURABLE,
-        expires=EXPIRIES[LIB.pn_terminus_get_expiry_policy(found)],
-        copies=LIB.pn_terminus_get_distribution_mode(found) == LIB.PN_DIST_MODE_COPY,
-        filter=value_of(LIB.pn_terminus_filter(found)),
-        capabilities=names_of(LIB.pn_terminus_capabilities(found)),
-        absent=LIB.pn_terminus_get_type(found) == LIB.PN_UNSPECIFIED,
+        text_or_none(LIB.pn_terminus_get_address(value)),
+        dynamic=bool(LIB.pn_terminus_is_dynamic(value)),
+        durable=LIB.pn_terminus_get_durability(value) != LIB.PN_NONDURABLE,
+        expires=EXPIRIES[LIB.pn_terminus_get_expiry_policy(value)],
+        copies=LIB.pn_terminus_get_distribution_mode(value) == LIB.PN_DIST_MODE_COPY,
+        filter=value_of(LIB.pn_terminus_filter(value)),
+        capabilities=names_of(LIB.pn_terminus_capabilities(value)),
+        absent=LIB.pn_terminus_get_type(value) == LIB.PN_UNSPECIFIED,
     )
 
 
-def condition_of(found: Any) -> r.Condition | None:  # noqa: ANN401
+def condition_of(value: Any) -> r.Condition | None:  # noqa: ANN401
     """Why something ended, if that was said."""
-    if not LIB.pn_condition_is_set(found):
+    if not LIB.pn_condition_is_set(value):
         return None
     return r.Condition(
-        text(LIB.pn_condition_get_name(found)), text(LIB.pn_condition_get_description(found))
+        text(LIB.pn_condition_get_name(value)), text(LIB.pn_condition_get_description(value))
     )

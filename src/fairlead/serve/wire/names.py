@@ -72,11 +72,11 @@ class Frames:
         self._skip = max(at - len(data), 0)
         self._kept = data[at:]
 
-    def _read(self, found: Any) -> None:  # noqa: ANN401
-        if not isinstance(found, codec.DescribedValue) or not isinstance(found.value, list):
+    def _read(self, value: Any) -> None:  # noqa: ANN401
+        if not isinstance(value, codec.DescribedValue) or not isinstance(value.value, list):
             return  # the engine says that it is nothing
-        fields = [*found.value, *[None] * 7]
-        if found.descriptor == OPEN:
+        fields = [*value.value, *[None] * 7]
+        if value.descriptor == OPEN:
             for place, what in ((0, "container-id"), (1, "hostname")):
                 if isinstance(fields[place], str) and NUL in fields[place]:
                     self.opening = f"{what}: {CUT}"
@@ -97,9 +97,9 @@ def _code(data: bytes, at: int) -> int:
     return int.from_bytes(data[at + 2 : at + LONGEST]) if kind == b"\x00\x80" else 0
 
 
-def _address(found: Any) -> str | None:  # noqa: ANN401
+def _address(value: Any) -> str | None:  # noqa: ANN401
     """Of a source or a target."""
-    if not isinstance(found, codec.DescribedValue) or not found.value:
+    if not isinstance(value, codec.DescribedValue) or not value.value:
         return None
-    address = found.value[0] if isinstance(found.value, list) else None
+    address = value.value[0] if isinstance(value.value, list) else None
     return address if isinstance(address, str) else None

@@ -48,14 +48,14 @@ def address(pointer: Any) -> int:  # noqa: ANN401 - of proton's
     return int(FFI.cast("uintptr_t", pointer))
 
 
-def text(found: Any) -> str:  # noqa: ANN401
+def text(value: Any) -> str:  # noqa: ANN401
     """A text of proton's; "" where there is none."""
-    return "" if found == NULL else FFI.string(found).decode(errors="replace")
+    return "" if value == NULL else FFI.string(value).decode(errors="replace")
 
 
-def text_or_none(found: Any) -> str | None:  # noqa: ANN401
+def text_or_none(value: Any) -> str | None:  # noqa: ANN401
     """A text of proton's."""
-    return None if found == NULL else text(found)
+    return None if value == NULL else text(value)
 
 
 def raw_of(data: Any) -> bytes:  # noqa: ANN401

@@ -51,7 +51,7 @@ def off(database: Database, queue: Queue, tenant: str = "") -> SwitchedOff | Non
     return SwitchedOff(seconds(time), f"{detail}, by {actor}" if detail else f"by {actor}")
 
 
-def off_columns(found: SwitchedOff | None) -> dict[str, Any]:
+def off_columns(off: SwitchedOff | None) -> dict[str, Any]:
     """The columns that say so of what is counted."""
-    since, why = found or SwitchedOff(None, "")
-    return {"enabled": found is None, "off_since": since, "off_why": why}
+    since, why = off or SwitchedOff(None, "")
+    return {"enabled": off is None, "off_since": since, "off_why": why}

@@ -220,11 +220,11 @@ def _now(database: Database, row: ClusterRow, author: Author) -> Running:
 
 
 def _due(
-    database: Database, row: ClusterRow, found: Running, until: int, author: Author
+    database: Database, row: ClusterRow, running: Running, until: int, author: Author
 ) -> tuple[ClusterRow, Running]:
     """Make a step at each time up to and at this one at which something is due."""
     number = 0
-    runtime, reset_due = found.runtime, row.reset_due
+    runtime, reset_due = running.runtime, row.reset_due
     while True:
         later = runtime.cluster.follow_ups.next
         due = min((time for time in (later, reset_due) if time is not None), default=until + 1)
@@ -235,22 +235,22 @@ def _due(
             due += (min(until, later or until) - due) // row.reset_every * row.reset_every
             reset_due = due + row.reset_every
             changes = [ResolvedChange(None, RESET, None)]
-            found.sent.clear()
+            running.sent.clear()
         runtime.apply(changes, due)
         detail = json.dumps({"attribute": RESET if changes else "due", "value": None})
         number = _event(database, row, CHANGED, runtime, due, author, detail=detail)
     row = row._replace(reset_due=reset_due)
     if not number:
-        return row, found
+        return row, running
     return _go_on(
-        database, row, found, found.version.cluster, runtime, number, until, of_itself=True
+        database, row, running, running.version.cluster, runtime, number, until, of_itself=True
     )
 
 
 def _go_on(
     database: Database,
     row: ClusterRow,
-    found: Running,
+    running: Running,
     cluster: Cluster,
     runtime: ClusterRuntime,
     number: int,
@@ -258,9 +258,9 @@ def _go_on(
     *,
     of_itself: bool = False,
 ) -> tuple[ClusterRow, Running]:
-    before = found.version
+    before = running.version
     return _begin(
-        *(database, row, cluster, runtime, found.sent, before, number, now), of_itself=of_itself
+        *(database, row, cluster, runtime, running.sent, before, number, now), of_itself=of_itself
     )
 
 

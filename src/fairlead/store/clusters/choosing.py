@@ -91,69 +91,71 @@ class Choices:
         self._database = database
         self._memory = memory
 
-    def decide(self, asked: ChoiceRequest) -> tuple[Version, StoreDecision]:
+    def decide(self, request: ChoiceRequest) -> tuple[Version, StoreDecision]:
         """Choose, count and journal; also the version that decided. Raises MessageError."""
-        if text(asked.message, "type") == SET_PRIORITY:
-            return self._control(asked)
-        row = self._row(asked)
+        if text(request.message, "type") == SET_PRIORITY:
+            return self._control(request)
+        row = self._row(request)
         self._memory.remember_rule(row)
-        now = moment(self._database, row, asked.now)
+        now = moment(self._database, row, request.now)
         if row.due is not None and row.due <= now:
-            make_due(self._database, asked.cluster, now, asked.actor, uncounted=row)
-            row = self._row(asked)
+            make_due(self._database, request.cluster, now, request.actor, uncounted=row)
+            row = self._row(request)
         version = self._memory.version(self._database, row)
-        check_names(asked.message, version)
+        check_names(request.message, version)
         if version.made_ahead:
-            turn, id_, version = self._look_up(row, version, asked)
+            turn, id_, version = self._look_up(row, version, request)
             decided, bound = _decided_ahead(version, turn, id_), False
         else:
-            cluster, decision = self._ask(row, asked, lambda runtime: runtime.choose(asked.message))
+            cluster, decision = self._ask(
+                row, request, lambda runtime: runtime.choose(request.message)
+            )
             binding = decision.binding
             decided, bound = _decided(cluster, decision), binding is not None and binding.follows
         detail = BOUND if bound else None
-        return version, self._journal(asked, version, now, decided, detail)
+        return version, self._journal(request, version, now, decided, detail)
 
-    def decide_again(self, asked: ChoiceRequest, sequence: int) -> tuple[Version, StoreDecision]:
+    def decide_again(self, request: ChoiceRequest, sequence: int) -> tuple[Version, StoreDecision]:
         """Choose for a message whose destination has failed; it keeps its place in its stream.
 
         Where nobody is left, nothing is journaled, and the outcome says how the message ends.
         """
-        row = self._row(asked)
-        now = moment(self._database, row, asked.now)
+        row = self._row(request)
+        now = moment(self._database, row, request.now)
         if row.due is not None and row.due <= now:
-            make_due(self._database, asked.cluster, now, asked.actor, uncounted=row)
-            row = self._row(asked)
+            make_due(self._database, request.cluster, now, request.actor, uncounted=row)
+            row = self._row(request)
         version = self._memory.version(self._database, row)
         cluster, decision = self._ask(
-            row, asked, lambda runtime: runtime.choose_again(asked.message, sequence)
+            row, request, lambda runtime: runtime.choose_again(request.message, sequence)
         )
         decided = _decided(cluster, decision)
         if not decided.copies:
             return version, decided
-        return version, self._journal(asked, version, now, decided, REDELIVERED)
+        return version, self._journal(request, version, now, decided, REDELIVERED)
 
-    def _control(self, asked: ChoiceRequest) -> tuple[Version, StoreDecision]:
+    def _control(self, request: ChoiceRequest) -> tuple[Version, StoreDecision]:
         """A message that is no work: no destination is chosen for it, and nothing is counted."""
-        row = read_row(self._database, asked.cluster, "cluster")
+        row = read_row(self._database, request.cluster, "cluster")
         version = self._memory.version(self._database, row)
-        check_names(asked.message, version)
+        check_names(request.message, version)
         none = StoreDecision(None, None, None, CONTROL, row.name, version.number, 0, ())
-        now = moment(self._database, row, asked.now)
-        return version, self._journal(asked, version, now, none)
+        now = moment(self._database, row, request.now)
+        return version, self._journal(request, version, now, none)
 
-    def _row(self, asked: ChoiceRequest) -> ClusterRow:
+    def _row(self, request: ChoiceRequest) -> ClusterRow:
         """The cluster's row, its choice counted if it is counted there."""
-        counted = self._database.run("count_choice", name=asked.cluster)
+        counted = self._database.run("count_choice", name=request.cluster)
         return (
             ClusterRow(*counted[0])
             if counted
-            else read_row(self._database, asked.cluster, "cluster")
+            else read_row(self._database, request.cluster, "cluster")
         )
 
     # -------- made ahead
 
     def _look_up(
-        self, row: ClusterRow, version: Version, asked: ChoiceRequest
+        self, row: ClusterRow, version: Version, request: ChoiceRequest
     ) -> tuple[int, int, Version]:
         """The turn, the destination's id, and the version in which it was chosen."""
         if row.allocation == TICKET:
@@ -169,10 +171,10 @@ class Choices:
         choices = run.choices or []
         if turn - run.first < len(choices):
             return turn, choices[turn - run.first], version
-        return turn, self._go_on(row, version, run, turn, asked), version
+        return turn, self._go_on(row, version, run, turn, request), version
 
     def _go_on(
-        self, row: ClusterRow, version: Version, run: ChoiceRun, turn: int, asked: ChoiceRequest
+        self, row: ClusterRow, version: Version, run: ChoiceRun, turn: int, request: ChoiceRequest
     ) -> int:
         """The destination of a turn beyond the run; the runs up to it are written."""
         write = True
@@ -185,11 +187,11 @@ class Choices:
             made = run.choices or []
             forward(cluster, made)
             if write:  # it changes no choice that is made ahead
-                complete(self._database, row, cluster, now=asked.now, actor=asked.actor)
+                complete(self._database, row, cluster, now=request.now, actor=request.actor)
             first = run.first + len(made)
             run = ChoiceRun(first, version.number, 0, cluster.state(), cluster.choices())
             if write:
-                now = moment(self._database, row, asked.now)
+                now = moment(self._database, row, request.now)
                 write_choice_run(self._database, row.id, run, now)
         if write:
             taken = 0 if row.allocation == TICKET else turn - run.first + 1
@@ -199,16 +201,16 @@ class Choices:
     # -------- one by one
 
     def _ask(
-        self, row: ClusterRow, asked: ChoiceRequest, choose: Callable[[ClusterRuntime], Decision]
+        self, row: ClusterRow, request: ChoiceRequest, choose: Callable[[ClusterRuntime], Decision]
     ) -> tuple[Running, Decision]:
         """The cluster, and what it decided; the new state is written."""
         database = self._database
         cluster = self._memory.running(database, row)
-        complete(database, row, cluster, now=asked.now, actor=asked.actor)
+        complete(database, row, cluster, now=request.now, actor=request.actor)
         if row.taken > LOGGED:
             number = latest_number(database)
             run = ChoiceRun(row.turn - 1, row.version, number, cluster.state(), None)
-            write_choice_run(database, row.id, run, moment(database, row, asked.now))
+            write_choice_run(database, row.id, run, moment(database, row, request.now))
             set_row(database, row._replace(first=run.first, taken=1))
         runtime = cluster.runtime
         runtime.bindings = KeptBindings(database, row.id, runtime)
@@ -221,56 +223,60 @@ class Choices:
 
     def _journal(
         self,
-        asked: ChoiceRequest,
+        request: ChoiceRequest,
         version: Version,
         now: int,
-        found: StoreDecision,
+        decision: StoreDecision,
         detail: str | None = None,
     ) -> StoreDecision:
-        message = asked.message
+        message = request.message
         number = 0
-        for name, address in found.copies or ((None, None),):
+        for name, address in decision.copies or ((None, None),):
             number = write_event(
                 self._database,
                 time=now,
                 kind=DECIDED,
-                actor=asked.actor,
+                actor=request.actor,
                 group=str(message.get("group") or ""),
-                key=asked.id,
+                key=request.id,
                 type=message.get("type") or None,
-                cluster=found.cluster,
-                version=found.version,
+                cluster=decision.cluster,
+                version=decision.version,
                 stream=_stream(version, message),
                 destination=name,
                 address=address,
-                outcome=found.outcome,
-                sequence=found.sequence,
+                outcome=decision.outcome,
+                sequence=decision.sequence,
                 said=as_said(message),
                 detail=detail,
             )
-        return found._replace(number=number)
+        return decision._replace(number=number)
 
 
 def decide_one(
-    database: Database, memory: ClusterMemory, asked: ChoiceRequest
+    database: Database, memory: ClusterMemory, request: ChoiceRequest
 ) -> StoreDecision | None:
     """Choose in one statement; None, and nothing done, where the database has no function for it.
 
     Whatever a message says makes no difference to the policies that it has functions for.
     """
-    if not database.remote or asked.cluster in memory.only_here or asked.message.keys() - UNREAD:
+    if (
+        not database.remote
+        or request.cluster in memory.only_here
+        or request.message.keys() - UNREAD
+    ):
         return None
-    set_clock(database, asked.now)
+    set_clock(database, request.now)
     rows = database.run(
         "choose_one",
-        cluster=asked.cluster,
-        group=str(asked.message.get("group") or ""),
-        key=asked.id,
-        type=asked.message.get("type") or None,
-        said=as_said(asked.message),
-        actor=asked.actor,
+        cluster=request.cluster,
+        group=str(request.message.get("group") or ""),
+        key=request.id,
+        type=request.message.get("type") or None,
+        said=as_said(request.message),
+        actor=request.actor,
     )
-    return decision_of(asked.cluster, rows[0]) if rows else None
+    return decision_of(request.cluster, rows[0]) if rows else None
 
 
 def decision_of(cluster: str, found: Sequence[Any]) -> StoreDecision:
@@ -299,22 +305,22 @@ def _decided_ahead(version: Version, turn: int, id_: int) -> StoreDecision:
     return StoreDecision(name, address, turn, ROUTED, runtime.name, version.number, 0, copies, to)
 
 
-def _decided(found: Running, decision: Decision) -> StoreDecision:
+def _decided(running: Running, decision: Decision) -> StoreDecision:
     return StoreDecision(
         decision.destination,
         decision.address,
         decision.sequence,
         decision.outcome,
         decision.cluster,
-        found.version.number,
+        running.version.number,
         0,
         tuple((copy.destination, copy.address) for copy in decision.copies),
-        _to_of(found, decision),
+        _to_of(running, decision),
     )
 
 
-def _to_of(found: Running, decision: Decision) -> tuple[tuple[int, str], ...]:
-    return to(found.version, decision.values, [copy.destination for copy in decision.copies])
+def _to_of(running: Running, decision: Decision) -> tuple[tuple[int, str], ...]:
+    return to(running.version, decision.values, [copy.destination for copy in decision.copies])
 
 
 def to(

@@ -18,14 +18,14 @@ COMPLETED: Final = "completed"
 
 
 def complete(
-    database: Database, row: ClusterRow, found: Running, *, now: int | None, actor: str
+    database: Database, row: ClusterRow, running: Running, *, now: int | None, actor: str
 ) -> None:
     """Let the cluster know what was settled since the last choice."""
     for _, id_, part, version in sorted(database.run("completions", cluster=row.id)):
-        member = found.version.member_of.get(id_)
+        member = running.version.member_of.get(id_)
         if member is None:
             continue  # the destination was removed meanwhile
-        runtime = found.runtime
+        runtime = running.runtime
         key: AttributeValues = tuple(json.loads(part))
         if key in runtime.partitions:
             runtime.complete(member, version, runtime.partitions[key])

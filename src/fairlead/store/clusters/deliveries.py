@@ -47,7 +47,7 @@ class Delivery(NamedTuple):
 def guarantee(
     database: Database,
     version: Version,
-    asked: ChoiceRequest,
+    request: ChoiceRequest,
     decision: StoreDecision,
     outgoing: OutgoingMessage,
 ) -> int | None:
@@ -57,11 +57,11 @@ def guarantee(
     acknowledgement of another copy may have been enough.
     """
     cluster = version.start.cluster
-    values = cluster.values_of(asked.message)
+    values = cluster.values_of(request.message)
     delivery = cluster.failures.ack_mode(values)
     if not delivery:
         return None
-    now, timeout = time_of(database, asked.now), cluster.failures.ack_timeout
+    now, timeout = time_of(database, request.now), cluster.failures.ack_timeout
     due = (outgoing.due or now) + timeout if timeout else outgoing.expires
     if due is not None and outgoing.expires is not None:
         due = min(due, outgoing.expires)
@@ -71,8 +71,8 @@ def guarantee(
     database.run(
         "add_guaranteed",
         id=decision.number,
-        cluster=read_row(database, asked.cluster, "cluster").id,
-        key=asked.id,
+        cluster=read_row(database, request.cluster, "cluster").id,
+        key=request.id,
         sequence=decision.sequence,
         said=json.dumps({name: value for name, value in attributes.items() if value}),
         delivery=delivery,

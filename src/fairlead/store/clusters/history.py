@@ -158,8 +158,8 @@ def _one_by_one(
     return cluster
 
 
-def _again(found: Running, recorded: RecordedDecision) -> Decision:
-    runtime, message = found.runtime, recorded.message
+def _again(running: Running, recorded: RecordedDecision) -> Decision:
+    runtime, message = running.runtime, recorded.message
     if recorded.detail == BOUND and recorded.destination is not None:
         cluster = runtime.cluster
         values = cluster.values_of(message) if cluster.policy.reads else ()
@@ -180,8 +180,8 @@ def _as_known(decision: Decision) -> Decision:
     return msgspec.structs.replace(decision, context=context)
 
 
-def _complete(found: Running, id_: int, version: int, said: str) -> None:
+def _complete(running: Running, id_: int, version: int, said: str) -> None:
     key: AttributeValues = tuple(json.loads(said))
-    partition = found.runtime.partitions.get(key)
+    partition = running.runtime.partitions.get(key)
     if partition is not None:
-        found.runtime.complete(found.version.member_of[id_], version, partition)
+        running.runtime.complete(running.version.member_of[id_], version, partition)

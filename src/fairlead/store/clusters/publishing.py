@@ -29,34 +29,34 @@ MAKE_IT_GUARANTEED: Final = (
 
 
 def publish(
-    database: Database, choices: Choices, asked: ChoiceRequest, outgoing: OutgoingMessage
+    database: Database, choices: Choices, request: ChoiceRequest, outgoing: OutgoingMessage
 ) -> StoreDecision:
     """Choose a destination and send the message to its queue; to all where it goes to several.
 
     A SetPriority goes nowhere. A message whose id is known is not published again: its first
     decision is returned. Raises MessageError, NoDestinationError.
     """
-    if outgoing.key is not None and not _remember(database, asked, outgoing):
-        known = published_before(database, asked.cluster, outgoing.key)
+    if outgoing.key is not None and not _remember(database, request, outgoing):
+        known = published_before(database, request.cluster, outgoing.key)
         if known is None:
             raise MessageError(
                 f"id: found {outgoing.key!r}, which was published before; the journal does not say "
                 "any more where to; allowed: a new id"
             )
         return known
-    version, decision = choices.decide(asked)
+    version, decision = choices.decide(request)
     if decision.outcome == CONTROL:
         return decision
     if not decision.copies:
         error = NoDestinationError(
-            f"cluster {asked.cluster!r}: found no destination ({decision.outcome}), allowed: "
+            f"cluster {request.cluster!r}: found no destination ({decision.outcome}), allowed: "
             f"{MAKE_IT_GUARANTEED if decision.outcome == REFUSED else PUBLISH_AGAIN}; "
             "nothing was sent or counted"
         )
         error.outcome = decision.outcome
         raise error
-    guaranteed = guarantee(database, version, asked, decision, outgoing)
-    sent = hand_over(database, version, decision, asked, outgoing, guaranteed)
+    guaranteed = guarantee(database, version, request, decision, outgoing)
+    sent = hand_over(database, version, decision, request, outgoing, guaranteed)
     return decision._replace(messages=tuple(sent))
 
 
@@ -64,7 +64,7 @@ def hand_over(
     database: Database,
     version: Version,
     decision: StoreDecision,
-    asked: ChoiceRequest,
+    request: ChoiceRequest,
     outgoing: OutgoingMessage,
     guaranteed: int | None,
 ) -> list[str]:
@@ -75,14 +75,14 @@ def hand_over(
     cluster = version.start.cluster
     row = None
     if guaranteed is not None or cluster.timed(()):
-        row = read_row(database, asked.cluster, "cluster")
-    getting = cluster.eligible(cluster.values_of(asked.message)).recipients
+        row = read_row(database, request.cluster, "cluster")
+    getting = cluster.eligible(cluster.values_of(request.message)).recipients
     shared = {cluster.object_of(member) for member in getting}
     sent = []
-    engine = engine_of(database, asked.now, asked.actor)
+    engine = engine_of(database, request.now, request.actor)
     for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
         to = cluster.queue(version.member_of[id_]) or name
-        queue = made_queue(database, to, asked.now)
+        queue = made_queue(database, to, request.now)
         copy = _with_new_key(database, queue, decision, outgoing)
         key = _send_one(engine, to, copy)
         sent.append(key)
@@ -120,44 +120,44 @@ def _with_new_key(
 
 
 def publish_one(
-    database: Database, memory: ClusterMemory, asked: ChoiceRequest, outgoing: OutgoingMessage
+    database: Database, memory: ClusterMemory, request: ChoiceRequest, outgoing: OutgoingMessage
 ) -> StoreDecision | None:
     """The same in one statement; None, and nothing done, where the database has no function for it.
 
     Raises MessageError, NoDestinationError.
     """
-    if asked.cluster in memory.only_here or asked.message.keys() - UNREAD:
+    if request.cluster in memory.only_here or request.message.keys() - UNREAD:
         return None
-    set_clock(database, asked.now)
+    set_clock(database, request.now)
     rows = database.run(
         "publish_one",
-        cluster=asked.cluster,
-        said=as_said(asked.message),
-        actor=asked.actor,
+        cluster=request.cluster,
+        said=as_said(request.message),
+        actor=request.actor,
         **asdict(outgoing),
     )
     if not rows:
         return None
     *decided, key = rows[0]
-    decision = decision_of(asked.cluster, decided)
+    decision = decision_of(request.cluster, decided)
     if decision.copies and not decision.to:  # its id was known
-        return published_before(database, asked.cluster, key)
+        return published_before(database, request.cluster, key)
     return decision._replace(messages=() if key is None else (key,))
 
 
-def _stream(database: Database, row: ClusterRow, asked: ChoiceRequest) -> str:
+def _stream(database: Database, row: ClusterRow, request: ChoiceRequest) -> str:
     """What else tells two messages of one id apart: the same body to another subject is another."""
     cluster = read_version(database, row).start.cluster
     if not cluster.policy.streams:
         return ""
-    return ":" + "/".join(cluster.stream(cluster.values_of(asked.message)))
+    return ":" + "/".join(cluster.stream(cluster.values_of(request.message)))
 
 
-def _remember(database: Database, asked: ChoiceRequest, outgoing: OutgoingMessage) -> bool:
+def _remember(database: Database, request: ChoiceRequest, outgoing: OutgoingMessage) -> bool:
     """Whether a message's id is new to the cluster. Raises MessageError for another's id."""
-    row = read_row(database, asked.cluster, "cluster")
-    now = time_of(database, asked.now)
-    content = digest(outgoing.format, outgoing.body) + _stream(database, row, asked)
+    row = read_row(database, request.cluster, "cluster")
+    now = time_of(database, request.now)
+    content = digest(outgoing.format, outgoing.body) + _stream(database, row, request)
     rows = database.run(
         "add_message_ids",
         queue=-row.id,

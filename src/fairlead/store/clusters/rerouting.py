@@ -93,15 +93,15 @@ def _there_is(database: Database, queue: str, author: Author) -> str:
 def reroute(
     database: Database,
     memory: ClusterMemory,
-    found: Departed,
+    departed: Departed,
     held: TakenGroup,
     given: Sequence[Given],
     author: Author,
 ) -> None:
     """These messages of a group leave the queue of a subscriber; `held`: the group, as taken."""
-    queue = known_queue(database, found.queue, author.now)
+    queue = known_queue(database, departed.queue, author.now)
     fence(database, {held.id: held.token})
-    rerouting = _Rerouting(database, Choices(database, memory), queue, found.way, author)
+    rerouting = _Rerouting(database, Choices(database, memory), queue, departed.way, author)
     log = Log(database, queue.name, queue.moment, author.actor)
     ids = [message.number for message in given]
     sent = {row[0]: row[1:] for row in database.run("as_sent", ids=ids)}

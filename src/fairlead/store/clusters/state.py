@@ -201,17 +201,17 @@ def running(version: Version, state: State) -> Running:
     return Running(version, version.runtime(state), Counter(dict(state[SENT])))
 
 
-def forward(found: Running, choices: Sequence[int]) -> None:
+def forward(running: Running, choices: Sequence[int]) -> None:
     """Make these choices, which were made ahead."""
-    partition = found.runtime.partitions[()]
-    members = found.runtime.cluster.eligible(()).members
+    partition = running.runtime.partitions[()]
+    members = running.runtime.cluster.eligible(()).members
     if members:
         rule = partition.cluster.rule
         assert isinstance(rule, ScheduledRule)  # noqa: S101 - `made_ahead` has asked it
         rule.advance(members, len(choices))
-    sequences = found.runtime.sequences
+    sequences = running.runtime.sequences
     sequences[()] = sequences.get((), 0) + len(choices)
-    found.sent.update(id_ for id_ in choices if id_ != NOBODY)
+    running.sent.update(id_ for id_ in choices if id_ != NOBODY)
 
 
 def at_turn(version: Version, begun: ChoiceRun, turns: int) -> Running:

@@ -142,9 +142,9 @@ class PostgreSQL:
 
         return Cursor(self.connection, row_factory=tuple_row)
 
-    def _wait(self, found: Any) -> Any:  # noqa: ANN401 - whatever the driver gives
+    def _wait(self, value: Any) -> Any:  # noqa: ANN401 - whatever the driver gives
         """What the driver gives, once it is there: here it has waited itself."""
-        return found
+        return value
 
     @property
     def idle(self) -> bool:

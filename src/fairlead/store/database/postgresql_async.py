@@ -29,8 +29,8 @@ class AsyncPostgreSQL(PostgreSQL):
 
         return AsyncCursor(self.connection, row_factory=tuple_row)
 
-    def _wait(self, found: Any) -> Any:  # noqa: ANN401 - whatever the driver gives
-        return wait_for(found)
+    def _wait(self, value: Any) -> Any:  # noqa: ANN401 - whatever the driver gives
+        return wait_for(value)
 
 
 def _close(connecting: asyncio.Future[Any]) -> None:

@@ -28,19 +28,19 @@ class CalledDialogs:
         self._database = database
         self._context = context
 
-    def begin(self, asked: Beginning) -> Endpoint:
+    def begin(self, beginning: Beginning) -> Endpoint:
         """Begin a dialog; the initiator's end. Nobody hears of it before something is sent."""
         lifetime = None
-        if asked.lifetime is not None:
-            lifetime = duration("lifetime", asked.lifetime, 0.001)
-        self._check_names(asked)
+        if beginning.lifetime is not None:
+            lifetime = duration("lifetime", beginning.lifetime, 0.001)
+        self._check_names(beginning)
         (end,) = self._call(
             "try_begin_dialog",
-            service=asked.service,
-            far_service=asked.far_service,
-            contract=asked.contract,
-            related=asked.related.handle if asked.related else None,
-            group=asked.group,
+            service=beginning.service,
+            far_service=beginning.far_service,
+            contract=beginning.contract,
+            related=beginning.related.handle if beginning.related else None,
+            group=beginning.group,
             lifetime=lifetime,
             actor=self._context.actor,
         )
@@ -136,16 +136,19 @@ class CalledDialogs:
             raise refusal(state, line)
         return tuple(columns)
 
-    def _check_names(self, asked: Beginning) -> None:
+    def _check_names(self, beginning: Beginning) -> None:
         """Raises MessageError for names that no database can look for."""
         declared: Declared | None = None
-        for what, name in (("from service", asked.service), ("to service", asked.far_service)):
+        for what, name in (
+            ("from service", beginning.service),
+            ("to service", beginning.far_service),
+        ):
             if not _is_text(name):
                 declared = declared or self._context.declared.get(self._database)
                 declared.service(name, what)
-        if asked.contract is not None and not _is_text(asked.contract):
-            self._context.declared.get(self._database).contract(asked.contract)
+        if beginning.contract is not None and not _is_text(beginning.contract):
+            self._context.declared.get(self._database).contract(beginning.contract)
 
 
-def _is_text(found: object) -> bool:
-    return isinstance(found, str) and found.isprintable()
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value.isprintable()

@@ -54,11 +54,11 @@ def checked_error(error: object) -> tuple[int, str] | None:
 
 
 def agreed_contract(
-    declared: Declared, asked: object, accepted: Sequence[str], service: str
+    declared: Declared, value: object, accepted: Sequence[str], service: str
 ) -> str:
     """The contract of a dialog, which may be left out where there is one. Raises MessageError."""
-    if asked is not None:
-        return declared.contract(asked).name
+    if value is not None:
+        return declared.contract(value).name
     if len(accepted) != 1:
         raise MessageError(
             f"contract: found none, allowed: one of those that service {service!r} accepts: "

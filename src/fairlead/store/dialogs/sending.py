@@ -68,29 +68,29 @@ class Dialogs:
         self._context = context
         self._now = context.clock()
 
-    def begin(self, asked: Beginning) -> Endpoint:
+    def begin(self, beginning: Beginning) -> Endpoint:
         """Begin a dialog; the initiator's end. Nobody hears of it before something is sent."""
         declared = self._context.declared.get(self._database)
-        service = declared.service(asked.service, "from service")
-        far = declared.service(asked.far_service, "to service")
-        contract = agreed_contract(declared, asked.contract, far.contracts, far.name)
+        service = declared.service(beginning.service, "from service")
+        far = declared.service(beginning.far_service, "to service")
+        contract = agreed_contract(declared, beginning.contract, far.contracts, far.name)
         queue = self._queue(service.queue)
         lifetime = None
-        if asked.lifetime is not None:
-            lifetime = queue.now + duration("lifetime", asked.lifetime, 0.001)
-        if asked.related is not None and asked.related.queue != queue.name:
+        if beginning.lifetime is not None:
+            lifetime = queue.now + duration("lifetime", beginning.lifetime, 0.001)
+        if beginning.related is not None and beginning.related.queue != queue.name:
             raise MessageError(
-                f"related: found a conversation of queue {asked.related.queue!r}, allowed: one of "
-                f"{queue.name!r}, the queue of service {service.name!r}"
+                f"related: found a conversation of queue {beginning.related.queue!r}, "
+                f"allowed: one of {queue.name!r}, the queue of service {service.name!r}"
             )
-        if asked.group is not None and GIVEN_GROUP.fullmatch(asked.group):
+        if beginning.group is not None and GIVEN_GROUP.fullmatch(beginning.group):
             raise MessageError(
-                f"group: found {asked.group!r}, which is a dialog's own, allowed: another name, or "
-                "related and the conversation"
+                f"group: found {beginning.group!r}, which is a dialog's own, "
+                "allowed: another name, or related and the conversation"
             )
         log = self._log(queue)
         (number,) = log.draw()
-        group = asked.related.group if asked.related else asked.group
+        group = beginning.related.group if beginning.related else beginning.group
         end = Endpoint(
             id=number,
             handle=secrets.token_hex(16),

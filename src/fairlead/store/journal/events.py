@@ -123,10 +123,10 @@ def these(which: EventChoice) -> EventFilter:
     )
 
 
-def _kinds(said: object) -> str | None:
-    if said is None:
+def _kinds(value: object) -> str | None:
+    if value is None:
         return None
-    every: Sequence[Any] = said if isinstance(said, list | tuple) else [said]
+    every: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
     for kind in every:
         if not isinstance(kind, str) or kind not in KINDS:
             allowed = ", ".join(sorted(KINDS))

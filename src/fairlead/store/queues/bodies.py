@@ -103,15 +103,15 @@ def digest(format_: int, body: bytes) -> str:
     return hashlib.sha256(bytes([format_ & KIND]) + plain(format_, body)).hexdigest()
 
 
-def _of_envelope(found: Envelope) -> tuple[int, bytes]:
-    if isinstance(found.body, bytes):
-        start, size, behind = len(found.raw), len(found.body), BEHIND
-        raw = found.raw + found.body
+def _of_envelope(envelope: Envelope) -> tuple[int, bytes]:
+    if isinstance(envelope.body, bytes):
+        start, size, behind = len(envelope.raw), len(envelope.body), BEHIND
+        raw = envelope.raw + envelope.body
     else:
-        (start, size), behind, raw = found.body, 0, found.raw
+        (start, size), behind, raw = envelope.body, 0, envelope.raw
     if len(raw) > MAX_ENVELOPE:
         raise MessageError(f"body: found {len(raw)} bytes, allowed: at most {MAX_ENVELOPE}")
-    return found.kind | ENVELOPED | behind | start << 4 | size << 32, raw
+    return envelope.kind | ENVELOPED | behind | start << 4 | size << 32, raw
 
 
 def _of_text(body: str) -> bytes:

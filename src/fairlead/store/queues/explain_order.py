@@ -260,10 +260,10 @@ class _EventReader:
                 "dialog such as d-17"
             )
 
-    def _decided(self, found: TakeDecision) -> OrderExplanation:
-        one, two, step = found.taken, found.other, self._queue.step
+    def _decided(self, decision: TakeDecision) -> OrderExplanation:
+        one, two, step = decision.taken, decision.other, self._queue.step
         a, b = visible(one.story), visible(two.story)
-        if found.off:
+        if decision.off:
             why = f"{a} before {b}: tenant {visible(two.tenant)} was switched off then"
         elif one.tenant != two.tenant:
             x, y = (visible(place.tenant) or "without a name" for place in (one, two))
@@ -278,22 +278,22 @@ class _EventReader:
                 f"{a} was taken out of turn ({compared(b, two.entry, a, one.entry, step)}): by its "
                 "name, or the queue was ordered otherwise then"
             )
-        return self._explained(found, why)
+        return self._explained(decision, why)
 
-    def _uncontested(self, found: TakeDecision) -> OrderExplanation:
-        a, b = visible(found.taken.story), visible(found.other.story)
-        if found.other.reader is not None:
+    def _uncontested(self, decision: TakeDecision) -> OrderExplanation:
+        a, b = visible(decision.taken.story), visible(decision.other.story)
+        if decision.other.reader is not None:
             why = f"{b} was in the hands of a reader when {a} was taken"
-        elif found.parked:
+        elif decision.parked:
             why = f"the delay of {b}, which was released, was not over when {a} was taken"
         else:
             why = f"nothing of {b} waited when {a} was taken"
-        return self._explained(found, why)
+        return self._explained(decision, why)
 
-    def _explained(self, found: TakeDecision, why: str) -> OrderExplanation:
-        mine = self._shown(found.taken, (found.time, found.by))
-        other = self._shown(found.other, found.later, parked=found.parked)
-        as_asked = found.taken.story == self._names[0]
+    def _explained(self, decision: TakeDecision, why: str) -> OrderExplanation:
+        mine = self._shown(decision.taken, (decision.time, decision.by))
+        other = self._shown(decision.other, decision.later, parked=decision.parked)
+        as_asked = decision.taken.story == self._names[0]
         pair = (mine, other) if as_asked else (other, mine)
         return OrderExplanation(self._queue.name, *pair, as_asked, seconds(self._queue.step), why)
 

@@ -214,13 +214,13 @@ class SessionLocks:
     def _heard(self, database: PostgreSQL) -> list[tuple[int, bool]]:
         return [self._meaning(notice) for notice in database.connection.notifies(timeout=0)]
 
-    def _meaning(self, said: Any) -> tuple[int, bool]:  # noqa: ANN401 - the driver's
+    def _meaning(self, value: Any) -> tuple[int, bool]:  # noqa: ANN401 - the driver's
         """The queue for which something has arrived, and whether this process is meant.
 
         Every login of the server may notify: what no sender says means somebody else.
         """
-        queue = int(said.channel.removeprefix(CHANNEL))
-        return queue, not said.payload or said.payload in map(str, self._ids)
+        queue = int(value.channel.removeprefix(CHANNEL))
+        return queue, not value.payload or value.payload in map(str, self._ids)
 
     def close(self) -> None:
         self._closed.set()

@@ -164,16 +164,20 @@ def _apply_updates(database: Database, queue: Queue, line: TenantLine | None) ->
         database.run("drop_pending_updates", ids=[update.id for update in every])
 
 
-def _apply(line: TenantLine, each: TenantUpdate) -> None:
-    if each.kind == JOINED:
-        line.join(each.tenant, each.number)
-    elif each.kind == CHARGED:
-        line.charge(each.tenant, each.cost or 0)
-    elif each.kind == SETTLED:
-        line.settle(each.tenant, each.number, each.cost or 0, placed=bool(each.placed))
-    elif each.kind == RELEASED:
+def _apply(line: TenantLine, update: TenantUpdate) -> None:
+    if update.kind == JOINED:
+        line.join(update.tenant, update.number)
+    elif update.kind == CHARGED:
+        line.charge(update.tenant, update.cost or 0)
+    elif update.kind == SETTLED:
+        line.settle(update.tenant, update.number, update.cost or 0, placed=bool(update.placed))
+    elif update.kind == RELEASED:
         line.release(
-            each.tenant, each.number, each.cost or 0, each.turn or 0, placed=bool(each.placed)
+            update.tenant,
+            update.number,
+            update.cost or 0,
+            update.turn or 0,
+            placed=bool(update.placed),
         )
 
 

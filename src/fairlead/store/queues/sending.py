@@ -167,9 +167,9 @@ def _begin(
     return groups
 
 
-def _new(number: int, each: OutgoingMessage) -> LivingGroup:
+def _new(number: int, message: OutgoingMessage) -> LivingGroup:
     """The group that begins with a message."""
-    return LivingGroup(number, each.tenant, READY, number)
+    return LivingGroup(number, message.tenant, READY, number)
 
 
 def _updates(
@@ -205,29 +205,36 @@ def _found(database: Database, queue: Queue, names: list[str]) -> dict[str, Livi
     return {row[0]: LivingGroup(*row[1:]) for row in rows}
 
 
-def _raises(queue: Queue, each: OutgoingMessage) -> bool:
+def _raises(queue: Queue, message: OutgoingMessage) -> bool:
     """Whether the message raises its group."""
-    return each.priority is not None and queue.ordered
+    return message.priority is not None and queue.ordered
 
 
-def _beginning(queue: Queue, number: int, each: OutgoingMessage) -> Row:
+def _beginning(queue: Queue, number: int, message: OutgoingMessage) -> Row:
     """The row of a group that begins with this message."""
-    raised = _raises(queue, each)
-    entry = Entry(each.priority or 0, queue.moment, number) if raised else NO_ENTRY
+    raised = _raises(queue, message)
+    entry = Entry(message.priority or 0, queue.moment, number) if raised else NO_ENTRY
     place = queue.place(entry, number, queue.moment) or (0, 0)
-    return (number, each.group, each.tenant, *place, *entry, queue.lane(each.group))
+    return (number, message.group, message.tenant, *place, *entry, queue.lane(message.group))
 
 
-def _delayed(number: int, each: OutgoingMessage) -> Row:
+def _delayed(number: int, message: OutgoingMessage) -> Row:
     return (
-        *(number, each.due, each.group, each.tenant, each.priority, each.key),
-        *(each.expires, each.cost, each.type, each.conversation, each.format, each.body),
+        *(number, message.due, message.group, message.tenant, message.priority, message.key),
+        *(
+            message.expires,
+            message.cost,
+            message.type,
+            message.conversation,
+            message.format,
+            message.body,
+        ),
     )
 
 
-def _place(number: int, each: OutgoingMessage) -> int:
+def _place(number: int, message: OutgoingMessage) -> int:
     """Where a message stands in its group: what has gone wrong in a conversation is read first."""
-    return -number if each.type == ERROR and each.conversation is not None else number
+    return -number if message.type == ERROR and message.conversation is not None else number
 
 
 def check_limit(database: Database, queue: Queue, count: int) -> None:

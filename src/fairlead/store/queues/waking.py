@@ -295,21 +295,21 @@ class WaitPlan(NamedTuple):
     """Whether it looks earlier where something arrives."""
 
 
-def rest_of(found: Seen | None, left: float, *, again: bool) -> WaitPlan | None:
+def rest_of(seen: Seen | None, left: float, *, again: bool) -> WaitPlan | None:
     """How a reader waits that has taken nothing, and then found its queue so; None: not at all.
 
     `left`: seconds, at most. `again`: whether it did not wait at all the last time, either.
     """
-    if found is None:
+    if seen is None:
         return WaitPlan(min(left, PAUSE), hears=False)
-    if not found.enabled:
+    if not seen.enabled:
         return WaitPlan(min(left, IDLE), hears=True)
-    if found.ready and not again:
+    if seen.ready and not again:
         return None  # it came after the last take, and before this look
-    if found.ready or found.due == 0:
+    if seen.ready or seen.due == 0:
         return WaitPlan(min(left, PAUSE), hears=False)  # somebody else has it locked
-    left = min(left, LOOK if found.watched else IDLE)
-    return WaitPlan(left if found.due is None else min(left, found.due), hears=True)
+    left = min(left, LOOK if seen.watched else IDLE)
+    return WaitPlan(left if seen.due is None else min(left, seen.due), hears=True)
 
 
 def look(database: Database, queue: str, clock: int | None) -> Seen | None:

@@ -90,21 +90,21 @@ class ScheduleStep(NamedTuple):
     """The tick after them."""
 
 
-def put(database: Database, each: Schedule, now: int) -> None:
+def put(database: Database, schedule: Schedule, now: int) -> None:
     """Declare a schedule; where it was declared like this before, it goes on as it was.
 
     Raises ConfigError.
     """
-    definition = _definition(each, now)
-    rows = database.run("schedule", name=each.name)
+    definition = _definition(schedule, now)
+    rows = database.run("schedule", name=schedule.name)
     if rows and ScheduleRow(*rows[0]).definition == definition:
         return
     database.run(
         "put_schedule",
-        name=each.name,
-        queue=each.queue,
+        name=schedule.name,
+        queue=schedule.queue,
         definition=definition,
-        next=each.after(now),
+        next=schedule.after(now),
         looked=now,
     )
 
@@ -224,12 +224,12 @@ def _ticks(schedule: Schedule, first: int, now: int) -> Iterator[int]:
         first = schedule.after(first)
 
 
-def _definition(each: Schedule, now: int) -> str:
+def _definition(schedule: Schedule, now: int) -> str:
     """As JSON, of which the message is made at each tick. Raises ConfigError."""
     try:
-        text = ENCODER.encode(each)
+        text = ENCODER.encode(schedule)
         body, more = message(msgspec.json.decode(text, type=Schedule), now)
         outgoing(body, now, **more)
     except (ValueError, TypeError, OverflowError, MessageError) as error:
-        raise ConfigError(f"schedule.{each.name}: {error}") from None
+        raise ConfigError(f"schedule.{schedule.name}: {error}") from None
     return text.decode()

@@ -321,7 +321,7 @@ class StoreClusters(StoreVerbs):
             return decision_at(database, number_of(database, wanted, str(id)))
 
 
-def _said(each: OutgoingMessage, message: Mapping[str, object]) -> dict[str, object]:
+def _said(outgoing_message: OutgoingMessage, message: Mapping[str, object]) -> dict[str, object]:
     """What a message says that is published: its group and type, and what else is said of it."""
-    attributes = {"group": each.group, "type": each.type}
+    attributes = {"group": outgoing_message.group, "type": outgoing_message.type}
     return {**{key: value for key, value in attributes.items() if value}, **message}

@@ -143,12 +143,12 @@ class StoreSubscriptions(StoreVerbs):
             return departed(database, wanted, author_of(self._context))
 
     @again
-    def _rerouted(self, found: Departed, held: TakenGroup, given: Sequence[Given]) -> None:
+    def _rerouted(self, departed: Departed, held: TakenGroup, given: Sequence[Given]) -> None:
         from fairlead.store.clusters.rerouting import reroute
 
         with self._writing() as database:
             author = author_of(self._context)
-            reroute(database, self._context.memory, found, held, given, author)
+            reroute(database, self._context.memory, departed, held, given, author)
 
 
 def author_of(context: Context) -> Author:
@@ -170,8 +170,8 @@ def _subscription(cluster: object, subject: object, client: object) -> Subscript
     return Subscription(*names, queue)
 
 
-def _name(what: str, found: object) -> str:
-    checked = name(what, found)
+def _name(what: str, value: object) -> str:
+    checked = name(what, value)
     if not checked:
-        raise MessageError(f"{what}: found {repr_of(found)}, allowed: a name")
+        raise MessageError(f"{what}: found {repr_of(value)}, allowed: a name")
     return checked

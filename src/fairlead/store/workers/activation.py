@@ -59,9 +59,9 @@ class Reading:
 class Activation:
     """A queue and its readers at this moment."""
 
-    def __init__(self, each: Activated) -> None:
+    def __init__(self, activated: Activated) -> None:
         """No reader runs."""
-        self.each = each
+        self.each = activated
         self.readers: set[Reading] = set()
         self.check = 0.0
         """When the next look is, where a reader runs."""
@@ -86,44 +86,44 @@ class Readers(Threads):
         self._handling = handling
         self._interval = check_interval
 
-    def activate(self, each: Activated, *, until_empty: bool = False) -> Activation:
+    def activate(self, activated: Activated, *, until_empty: bool = False) -> Activation:
         """Start readers of a queue when there is work.
 
         `until_empty`: only until no reader runs and nothing can be taken.
         """
-        activation = Activation(each)
+        activation = Activation(activated)
         self.begin(partial(self._look, activation, until_empty))
         return activation
 
-    def read(self, each: Activated, say: Say) -> bool:
+    def read(self, activated: Activated, say: Say) -> bool:
         """Take a group and handle it; false: none came until its timeout."""
         lease = self._handling.lease
-        until = time.monotonic() + each.idle_timeout
-        work = self._store.take(each.queue, lease=lease)
+        until = time.monotonic() + activated.idle_timeout
+        work = self._store.take(activated.queue, lease=lease)
         while work is None:
             say(True)
             left = until - time.monotonic()
             if left <= 0 or self._stop.is_set():
                 return False
-            work = self._store.take(each.queue, min(left, WAIT), lease=lease)
+            work = self._store.take(activated.queue, min(left, WAIT), lease=lease)
         say(False)
-        handle(self._store, work, each.handler, self._handling)
+        handle(self._store, work, activated.handler, self._handling)
         return True
 
-    def _look(self, found: Activation, until_empty: bool) -> bool:
-        running = bool(found.readers)
-        if time.monotonic() < max(found.pause, found.check * running):
+    def _look(self, activation: Activation, until_empty: bool) -> bool:
+        running = bool(activation.readers)
+        if time.monotonic() < max(activation.pause, activation.check * running):
             self._stop.wait(LOOK)
             return True
         wait = 0 if running else WAIT if until_empty else IDLE
-        ready = self._store.ready(found.each.queue, wait)
-        found.check = time.monotonic() + self._interval
-        if found.is_wanted(ready) and not self._stop.is_set():
+        ready = self._store.ready(activation.each.queue, wait)
+        activation.check = time.monotonic() + self._interval
+        if activation.is_wanted(ready) and not self._stop.is_set():
             reader = Reading()
-            found.readers.add(reader)
-            self.begin(self._step(found, reader), partial(found.readers.remove, reader))
+            activation.readers.add(reader)
+            self.begin(self._step(activation, reader), partial(activation.readers.remove, reader))
         return running or ready or not until_empty
 
-    def _step(self, found: Activation, reader: Reading) -> Callable[[], bool]:
+    def _step(self, activation: Activation, reader: Reading) -> Callable[[], bool]:
         """What a reader does again and again, until it leaves."""
-        return partial(self.read, found.each, reader.say)
+        return partial(self.read, activation.each, reader.say)

@@ -60,26 +60,26 @@ class ServingThread:
             raise error
         return result
 
-    def as_awaited(self, given: object) -> object:
+    def as_awaited(self, value: object) -> object:
         """A message, or a transaction, whose verbs are awaited and done by this thread."""
-        if isinstance(given, Message):
-            end = given.conversation
+        if isinstance(value, Message):
+            end = value.conversation
             return AsyncMessage(
-                given.id,
-                given.body,
-                given.type,
-                given.group,
-                given.tenant,
-                given.cost,
-                given.sent,
-                given.number,
-                given.envelope,
-                given.redelivered,
+                value.id,
+                value.body,
+                value.type,
+                value.group,
+                value.tenant,
+                value.cost,
+                value.sent,
+                value.number,
+                value.envelope,
+                value.redelivered,
                 None if end is None else AsyncConversation(end, self),
             )
-        if isinstance(given, Transaction):
-            return AsyncTransaction(given, self.run, None)
-        return given
+        if isinstance(value, Transaction):
+            return AsyncTransaction(value, self.run, None)
+        return value
 
     async def run(self, verb: Callable[[], T]) -> T:
         """Let the thread do something. Raises MessageError when the handler has ended."""
@@ -148,10 +148,10 @@ async def _outcome(call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
         return None, error
 
 
-def _answer(answer: asyncio.Future[Any], found: object, error: BaseException | None) -> None:
+def _answer(answer: asyncio.Future[Any], value: object, error: BaseException | None) -> None:
     if answer.done():  # whoever asked was cancelled
         return
     if error is None:
-        answer.set_result(found)
+        answer.set_result(value)
     else:
         answer.set_exception(error)

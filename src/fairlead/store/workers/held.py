@@ -88,16 +88,16 @@ class Renewals:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def heard(self, process: int, said: object) -> None:
+    def heard(self, process: int, value: object) -> None:
         """A process has said what it holds, or holds no more."""
         self._heard[process] = time.monotonic()
-        if not isinstance(said, Said):
+        if not isinstance(value, Said):
             return
         held = dict(self._held.get(process, {}))
-        if said.holds:
-            held[said.token] = said
+        if value.holds:
+            held[value.token] = value
         else:
-            held.pop(said.token, None)
+            held.pop(value.token, None)
         self._held[process] = held
 
     def gone(self, process: int) -> None:

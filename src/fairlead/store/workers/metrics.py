@@ -69,9 +69,9 @@ class Page:
             self._asking.release()
 
 
-def _say_whether_up(found: Exposition, *, up: bool) -> None:
+def _say_whether_up(exposition: Exposition, *, up: bool) -> None:
     text = "1: the database answers."
-    found.add("fairlead_store_up", "gauge", {}, int(up), meaning=text)
+    exposition.add("fairlead_store_up", "gauge", {}, int(up), meaning=text)
 
 
 def _held(store: Store) -> Write:

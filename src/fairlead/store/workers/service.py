@@ -130,11 +130,11 @@ class Service:
         return f"<Service {self.name!r}>"
 
 
-def _call(found: Handler, message: Message, tx: Transaction) -> None:
-    if found.in_transaction:
-        _unless_gone(partial(found.call, message), message, tx)
+def _call(handler: Handler, message: Message, tx: Transaction) -> None:
+    if handler.in_transaction:
+        _unless_gone(partial(handler.call, message), message, tx)
     else:
-        finish = found.call(message)
+        finish = handler.call(message)
         if callable(finish):
             _unless_gone(finish, message, tx)
 
@@ -164,8 +164,8 @@ def _refused(error: ConversationError, here: Conversation | None) -> Exception:
     return error if here is None or here.state not in GONE else Reject(str(error))
 
 
-def _named(what: str, found: object) -> str:
-    checked = name(what, found)
+def _named(what: str, value: object) -> str:
+    checked = name(what, value)
     if not checked:
-        raise MessageError(f"{what}: found {repr_of(found)}, allowed: a name")
+        raise MessageError(f"{what}: found {repr_of(value)}, allowed: a name")
     return checked

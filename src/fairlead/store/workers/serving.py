@@ -131,12 +131,12 @@ class ReaderProcesses(Readers):
             for child in list(self._children):
                 child.kill()
 
-    def _step(self, found: Activation, reader: Reading) -> Callable[[], bool]:
-        return partial(self._let_read, found, reader)
+    def _step(self, activation: Activation, reader: Reading) -> Callable[[], bool]:
+        return partial(self._let_read, activation, reader)
 
-    def _let_read(self, found: Activation, reader: Reading) -> bool:
+    def _let_read(self, activation: Activation, reader: Reading) -> bool:
         """Start a process, and stay with it until it has ended."""
-        name = found.each.name
+        name = activation.each.name
         child = Child(partial(_read, self._job, name))
         self._children.add(child)
         while child.process.exitcode is None:
@@ -149,7 +149,7 @@ class ReaderProcesses(Readers):
         self._children.discard(child)
         if child.process.exitcode and not self._stop.is_set():
             pause = self._pauses.setdefault(name, Pauses()).after(child)
-            found.pause = time.monotonic() + pause
+            activation.pause = time.monotonic() + pause
         else:
             self._pauses.pop(name, None)
         return False
