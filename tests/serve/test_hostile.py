@@ -20,7 +20,8 @@ from fairlead.serve.codec import DescribedValue, Symbol, UByte, UInt, ULong
 from fairlead.serve.node.node import Node
 from fairlead.serve.sasl import AMQP
 from fairlead.serve.wire import events as r
-from fairlead.serve.wire.connection import Connection, Settings
+from fairlead.serve.wire.connection import Connection
+from fairlead.serve.wire.engine_links import Settings
 from tests.serve import raw
 from tests.serve.peer import Peer
 from tests.serve.raw import Raw, attaching, beginning, flowing, frame, opening, transferring

@@ -317,7 +317,8 @@ def test_a_peer_hears_of_us_as_often_as_it_asks_or_is_told(asked: int, kept: boo
 
 
 GROWTH = """
-from fairlead.serve.wire.connection import Connection, Settings
+from fairlead.serve.wire.connection import Connection
+from fairlead.serve.wire.engine_links import Settings
 from tests.serve.raw import attaching, beginning, opening
 
 def pages():

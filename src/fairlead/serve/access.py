@@ -13,7 +13,7 @@ from fairlead.serve.limits import ConnectionCounts
 from fairlead.serve.rights import Rights
 from fairlead.serve.sasl import Sasl, offered
 from fairlead.serve.users import UserFile, check_name
-from fairlead.serve.wire.connection import Settings
+from fairlead.serve.wire.engine_links import Settings
 from fairlead.sockets.tls import identity
 
 LOGGER: Final = logging.getLogger("fairlead.serve")
