@@ -36,13 +36,15 @@ peers: install  ## Install the programs that tests speak to, as far as this mach
 demo: install  ## Dispatch a year of real departures through a storm, under two policies
 	$(BIN)/fairlead demo
 
+DRAW ?= 0
 # Where this variable is set, each command that a test starts compiles anew all that it imports.
 test check-slow mutants: export PYTHONDONTWRITEBYTECODE =
 
-test: lint  ## Check the code and run the tests that are not slow
-	$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadgroup --durations 10
+test: lint  ## Check the code and run the tests: of those with many cases a fifth (other ones: DRAW=7)
+	FAIRLEAD_DRAW=$(DRAW) $(BIN)/python -m pytest -m "not slow" --draw 5 -n 3 --dist loadgroup --durations 10
 
-check-slow: install  ## Run the slow tests
+check-slow: install  ## Run all tests: every case, and the slow ones
+	$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadgroup --durations 20
 	$(BIN)/python -m pytest -m slow -n 3 --dist loadgroup --durations 20
 
 N ?= 100

@@ -15,7 +15,7 @@ from fairlead.pipeline.spark.session import spark_session
 from tests.disks import disk
 from tests.stores import lent
 
-pytest_plugins = ["tests.places", "tests.skips"]
+pytest_plugins = ["tests.drawing", "tests.places", "tests.skips"]
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)

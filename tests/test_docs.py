@@ -56,6 +56,7 @@ SCENARIOS += ["serve.toml"]
 SCENARIOS += ["schedules.toml", "failures.toml", "limits.toml", "priority.toml"]
 """Files that are no cluster files; programs on their pages read them."""
 
+pytestmark = pytest.mark.every
 named = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 

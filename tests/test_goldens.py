@@ -19,11 +19,13 @@ def _rule(case: Case) -> str:
 OPEN_LOOP = [each for each in ALL if _rule(each.values[0]) not in CLOSED_LOOP]
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("case", ALL)
 def test_live(case: Case) -> None:
     check(case, engines.live(case.cluster, case.messages, case.changes))
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("case", ALL)
 def test_compiled(case: Case) -> None:
     check(case, engines.compiled(case.cluster, case.messages, case.changes))

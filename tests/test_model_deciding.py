@@ -29,9 +29,9 @@ LIVE = [Live, Journaled]
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 
-@pytest.mark.parametrize("first", range(0, 1_200, 300))
+@pytest.mark.parametrize("first", range(0, 600, 150))
 def test_the_live_balancer(first: int) -> None:
-    for seed in range(first, first + 300):
+    for seed in range(first, first + 150):
         draws = Seeded(seed)
         play(a_world(draws), draws, LIVE, 50)
 
@@ -123,7 +123,7 @@ def test_the_command_line_in_memory(tmp_path: Path) -> None:
 
 
 def test_the_command_line_on_spark(spark: SparkSession, tmp_path: Path) -> None:
-    check_command(tmp_path, "spark", 0, 120)
+    check_command(tmp_path, "spark", 0, 60)
 
 
 @pytest.mark.slow

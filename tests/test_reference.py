@@ -74,6 +74,7 @@ def _read(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
+@pytest.mark.every
 @pytest.mark.parametrize(("module", "name"), PUBLIC, ids=str)
 def test_a_public_name_is_there_with_what_it_means(site: Path, module: str, name: str) -> None:
     page = _read(site / "reference" / "api" / f"{PAGES[module]}.html")

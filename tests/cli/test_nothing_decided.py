@@ -62,6 +62,7 @@ def test_a_table_without_a_message_is_delivered_and_refused(
     assert (desk.folder / "r" / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_a_table_without_rows_is_no_mistake(desk: Desk, spark: SparkSession) -> None:
     desk.write("none.csv", "id,time\n")
     assert desk.dispatch(desk / "none.csv") == 0, desk.err

@@ -1,0 +1,52 @@
+"""Draw some of the cases of a test that has many, with `--draw N`: one in N of each."""
+
+import os
+from collections import defaultdict
+from math import ceil
+from zlib import crc32
+
+import pytest
+
+MANY = 12
+"""So many cases of one test are never all needed, unless it has the mark `every`."""
+SEED = "FAIRLEAD_DRAW"
+"""The variable that draws others."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--draw`: without it, all cases are run."""
+    parser.addoption(
+        "--draw", type=int, default=1, help=f"run one in N cases, drawn by the variable {SEED}"
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """How they were drawn."""
+    if config.option.draw == 1:
+        return None
+    return f"drawn: one in {config.option.draw} cases of tests with {MANY} or more, {SEED}={seed()}"
+
+
+def seed() -> str:
+    """By what cases are drawn."""
+    return os.environ.get(SEED, "0")
+
+
+@pytest.hookimpl(trylast=True)  # what is not to be run at all is not drawn
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what was not drawn; every process of the tests draws the same."""
+    if config.option.draw == 1:
+        return
+    tests = defaultdict(list)
+    for item in items:
+        if hasattr(item, "callspec") and item.get_closest_marker("every") is None:
+            name, _, _ = item.nodeid.partition("[")
+            tests[name].append(item)
+    left_out: set[pytest.Item] = set()
+    for cases in tests.values():
+        if len(cases) >= MANY:
+            drawn = sorted(cases, key=lambda case: crc32(f"{seed()} {case.nodeid}".encode()))
+            left_out.update(drawn[ceil(len(cases) / config.option.draw) :])
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
