@@ -5,6 +5,7 @@
     OUT/rejected/batch=N/        its rows that are no messages
     OUT/batches/N.json           with what it was decided: plan, classes, blocks, states, files
     OUT/state/                   ids, groups and counts that are remembered
+    OUT/handed.json              up to which micro-batch the user's own function has had them
     OUT/checkpoint/              Spark's own: which messages belong to which micro-batch
     OUT/summary.json             all micro-batches so far, and OUT/report.html the page about them
     OUT/.making/                 a micro-batch that is not committed yet
@@ -30,6 +31,7 @@ from fairlead.runs.constants import MALFORMED
 from fairlead.runs.paths import on_this_machine
 
 COMMIT: Final = "stream.json"
+HANDED: Final = "handed.json"
 MAKING: Final = ".making"
 LOCK: Final = ".lock"
 CHECKPOINT: Final = "checkpoint"
@@ -69,6 +71,8 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     """The same with the times from which they hold: one that comes late holds for what follows."""
     columns: list[list[str]] = []
     """Names and types of the messages' columns, as the first micro-batch had them."""
+    decided: str = ""
+    """Names and types of the decisions' columns, as Spark writes them down; "" before the first."""
     carried: dict[str, Any] = {}
     """Where clusters and streams of messages stand."""
     clock: int | None = None
@@ -159,6 +163,7 @@ class StreamFolder:
         """Whether the folder has something that no stream wrote."""
         ours = {
             COMMIT,
+            HANDED,
             MAKING,
             LOCK,
             CHECKPOINT,
@@ -171,6 +176,23 @@ class StreamFolder:
         """Where the micro-batches that are whole have a part, by their numbers."""
         every = {batch: self.of(part, batch) for batch in range(commit.batch + 1)}
         return {batch: place for batch, place in every.items() if place.is_dir()}
+
+    def handed(self) -> int:
+        """The last micro-batch that the user's own function has had. Raises OutputError."""
+        place = self.path(HANDED)
+        try:
+            return int(json.loads(place.read_bytes())["batch"])
+        except FileNotFoundError:
+            return NONE
+        except (ValueError, KeyError, TypeError):
+            raise OutputError(
+                f"{place}: found what this version did not write, allowed: as a stream of "
+                "dispatch writes it"
+            ) from None
+
+    def hand(self, batch: int) -> None:
+        """Write down that the user's own function has had a micro-batch."""
+        write_json(self.path(HANDED), {"batch": batch})
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -369,3 +369,64 @@ def test_a_cluster_of_another_name_is_another_one() -> None:
 def begun(name: str, tables: dict[str, Any]) -> Commit:
     """A stream with one cluster."""
     return Commit(clusters=[{"name": name, "tables": tables}], options={"horizon": "1 s"})
+
+
+class Sink:
+    """A sink of a user's: it keeps the number with the rows, so that each counts once."""
+
+    def __init__(self, fails_at: int = -1) -> None:
+        self.fails_at = fails_at
+        self.calls: list[int] = []
+        self.rows: dict[int, list[tuple[Any, ...]]] = {}
+        self.types: dict[str, str] = {}
+
+    def __call__(self, rows: DataFrame, number: int) -> None:
+        self.calls.append(number)
+        if number == self.fails_at:
+            raise RuntimeError("the sink is full")
+        self.types = dict(rows.dtypes)
+        cells = rows.select("arrival", "id", "destination", "outcome", "sequence").collect()
+        self.rows[number] = [tuple(row) for row in cells]
+
+    def all_rows(self) -> list[tuple[Any, ...]]:
+        return sorted(row for rows in self.rows.values() for row in rows)
+
+
+@pytest.mark.parametrize("file_format", ["parquet", pytest.param("csv", marks=pytest.mark.slow)])
+def test_a_sink_gets_each_micro_batch_until_it_returns(
+    spark: SparkSession, tmp_path: Path, file_format: str
+) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    for number in range(2):
+        bring(source, number, ROWS[10 * number : 10 * number + 10])
+    sink = Sink(fails_at=1)
+    more: dict[str, Any] = {"file_format": file_format, "each": sink}
+    with pytest.raises(RuntimeError, match="the sink is full"):
+        follow_to_the_end(spark, source, out, **more)
+    assert sink.calls == [0, 1]
+    # It is committed, and comes again although nothing new has come, before anything else does.
+    sink.fails_at = -1
+    stream = streaming(spark, source)
+    following = follow(
+        stream, [MSMQ], out, horizon=100, available_now=True, file_format=file_format, each=sink
+    )
+    assert sink.calls == [0, 1, 1]
+    assert following.summary is not None
+    assert following.summary.read == 20
+    following.wait()
+    bring(source, 2, [])
+    bring(source, 3, ROWS[20:30])
+    follow_to_the_end(spark, source, out, **more)
+    assert sink.calls[:3] == [0, 1, 1]
+    assert len(sink.calls) == 4, "one without a row is nobody's"
+    assert [row[1] for row in sink.all_rows()] == [row["id"] for row in ROWS[:30]]
+    assert sink.types["time"] == "double"
+    assert sink.types["sequence"] == "bigint"
+    if file_format == "parquet":
+        assert sink.all_rows() == decided(out)
+
+
+def test_what_is_no_function_is_no_sink(spark: SparkSession, tmp_path: Path) -> None:
+    stream = streaming(spark, tmp_path / "in")
+    with pytest.raises(MessageError, match=r"^each: found 'sink', allowed: a function of the rows"):
+        follow(stream, [MSMQ], tmp_path / "out", each="sink")  # type: ignore[arg-type]

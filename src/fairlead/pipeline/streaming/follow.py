@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +15,7 @@ import msgspec
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
 from fairlead.balance.change import Change
 from fairlead.balance.changes import changes_in
@@ -23,6 +25,7 @@ from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError, OutputError, UserError
 from fairlead.pipeline.intake.read import reading
+from fairlead.pipeline.output.read_back import load
 from fairlead.pipeline.output.write import FORMATS
 from fairlead.pipeline.spark.session import compiled_methods
 from fairlead.pipeline.streaming import rolling
@@ -31,6 +34,7 @@ from fairlead.pipeline.streaming.micro_batch import StreamBatches, decide, nothi
 from fairlead.results.summary import Made, Summary
 from fairlead.runs.options import Options
 from fairlead.runs.paths import SUMMARY, local, on_this_machine
+from fairlead.runs.read_rows import DECISIONS
 from fairlead.runs.stream_folder import Commit, StreamFolder, write_json
 
 DAY: Final = 86_400.0
@@ -54,6 +58,7 @@ def follow(
     available_now: bool = False,
     trust_ids: bool = False,
     file_format: str = "parquet",
+    each: Callable[[DataFrame, int], object] | None = None,
 ) -> Following:
     """Dispatch a streaming DataFrame into a folder until it is stopped.
 
@@ -62,7 +67,11 @@ def follow(
     also a function that returns those known by now; it is called for each micro-batch. `horizon`:
     after so many seconds without them, by the messages' times, an id or a group is forgotten.
     `every`: seconds between micro-batches. `available_now`: end when what is there is decided.
-    `trust_ids`: do not look for duplicates. `file_format`: parquet, csv or json.
+    `trust_ids`: do not look for duplicates. `file_format`: parquet, csv or json. `each`: called
+    with the decisions of each micro-batch that is committed and has any, and with its number, in
+    their order. Where it raises, or the process ends, the stream ends, and the next `follow` calls
+    it again with the same rows and number, before it returns: a sink that keeps the number with the
+    rows has each once.
 
     The decisions are those of one `dispatch` over the same messages in the order of their column
     `arrival`, with this horizon: micro-batch after micro-batch, in each by `position` or time, then
@@ -70,7 +79,7 @@ def follow(
     later than all that was decided.
 
     Raises UserError where something cannot be as it was asked; of a micro-batch of which messages
-    cannot be read, `Following.wait` does.
+    cannot be read, `Following.wait` does. What `each` raises, `wait` raises.
     """
     source: object = messages
     if not (isinstance(source, DataFrame) and source.isStreaming):
@@ -80,7 +89,13 @@ def follow(
         )
     known = changes if callable(changes) else _constant(changes_in(changes))
     options = Options(trust_ids=trust_ids, file_format=file_format)
-    settings = StreamRequest(clusters_in(clusters), known, options, horizon, every, available_now)
+    if not (each is None or callable(each)):
+        raise MessageError(
+            f"each: found {repr_of(each)}, allowed: a function of the rows and their number"
+        )
+    settings = StreamRequest(
+        clusters_in(clusters), known, options, horizon, every, available_now, each=each
+    )
     return start(messages, str(out), settings, lambda rows: (rows, []))
 
 
@@ -100,6 +115,8 @@ class StreamRequest:
     """What the page says of the run; None: no page."""
     committed: Callable[[Summary, Commit], None] | None = None
     """Called after each micro-batch, with what all so far come to."""
+    each: Callable[[DataFrame, int], object] | None = None
+    """The user's own function, which gets each micro-batch that is committed."""
 
 
 class Following:
@@ -112,7 +129,7 @@ class Following:
 
     @property
     def summary(self) -> Summary | None:
-        """What all micro-batches so far come to; None before the first."""
+        """What all micro-batches so far come to, those of before included; None: there is none."""
         return self._work.summary
 
     @property
@@ -156,7 +173,7 @@ class _Work:
     def __init__(
         self, stream: StreamBatches, commit: Commit, request: StreamRequest, source: Source
     ) -> None:
-        self.stream, self.commit, self.asked, self.source = stream, commit, request, source
+        self.stream, self.commit, self.request, self.source = stream, commit, request, source
         self.summary: Summary | None = None
         self.error: Exception | None = None
         self.busy = threading.Lock()
@@ -175,7 +192,9 @@ class _Work:
 
     def _decide(self, rows: DataFrame, batch: int) -> None:
         self._check_checkpoint(batch)
+        spark = rows.sparkSession
         if batch <= self.commit.batch:
+            self.hand(spark)
             return  # Spark was ended before it knew that this was committed
         intake = self.source(rows)
         if intake is None or intake[0].isEmpty():
@@ -183,16 +202,31 @@ class _Work:
             return
         messages, files = intake
         self.commit = decide(messages, self.stream, self.commit, batch, files)
-        self.tell(rows.sparkSession)
+        summary = self.sum_up(spark)
+        if self.request.committed is not None:
+            self.request.committed(summary, self.commit)
+        self.hand(spark)
 
-    def tell(self, spark: SparkSession) -> None:
-        """Say what all micro-batches so far come to."""
-        folder, settings = self.stream.folder, self.asked
-        plan = plan_of(self.stream, self.commit)
-        self.summary = rolling.summary(spark, folder, self.commit, plan, settings.made)
-        write_json(folder.path(SUMMARY), self.summary.to_dict())
-        if settings.committed is not None:
-            settings.committed(self.summary, self.commit)
+    def sum_up(self, spark: SparkSession) -> Summary:
+        """What all micro-batches so far come to."""
+        folder, plan = self.stream.folder, plan_of(self.stream, self.commit)
+        summary = rolling.summary(spark, folder, self.commit, plan, self.request.made)
+        write_json(folder.path(SUMMARY), summary.to_dict())
+        self.summary = summary
+        return summary
+
+    def hand(self, spark: SparkSession) -> None:
+        """Let the user's own function have what is committed, and what it has not had."""
+        folder, commit, each = self.stream.folder, self.commit, self.request.each
+        if each is None:
+            return
+        decisions = folder.committed(DECISIONS, commit)
+        for batch in range(folder.handed() + 1, commit.batch + 1):
+            if batch in decisions:
+                schema = StructType.fromJson(json.loads(commit.decided))
+                place, kind = on_this_machine(decisions[batch]), self.stream.options.file_format
+                each(load(spark, place, kind, schema), batch)
+            folder.hand(batch)
 
     def _check_checkpoint(self, batch: int) -> None:
         """The numbers of micro-batches are those of one checkpoint."""
@@ -234,6 +268,9 @@ def start(messages: DataFrame, out: str, request: StreamRequest, source: Source)
     held.enter_context(folder.alone())
     try:
         work = _Work(stream, _begun(stream), request, source)
+        if work.commit.arrivals or work.commit.read:
+            work.sum_up(messages.sparkSession)
+        work.hand(messages.sparkSession)
         writer = messages.writeStream.foreachBatch(work)
         writer = writer.option("checkpointLocation", on_this_machine(folder.checkpoint))
         every = f"{request.every} seconds"

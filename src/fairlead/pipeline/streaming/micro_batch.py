@@ -207,6 +207,7 @@ def _write(ready: PreparedTable, stream: StreamBatches, commit: Commit, batch: i
     return msgspec.structs.replace(
         commit,
         batch=batch,
+        decided=decisions.schema.json(),
         carried=_carried(ready, commit).dump(),
         clock=None if now == EARLIEST else now,
         ids=ids,
