@@ -25,7 +25,7 @@ BOUNDS: Final = {"timeout", "ssl_handshake_timeout", "linger"}
 ALLOWED: Final = {
     ("cli/serve.py", "_serve_at", "telling"): "`serve` that is told to stop",
     ("cli/serve.py", "_until", "asyncio.wait"): "a signal",
-    ("cli/serve.py", "_until", "told.wait"): "a signal",
+    ("cli/serve.py", "_until", "event.wait"): "a signal",
     ("cli/store/messages.py", "_run", "process.communicate"): "a command of `--exec`",
     ("cli/store/metrics.py", "metrics", "stops.get"): "a signal",
     ("memory/replay.py", "_each", "future.result"): "a replay in several processes",

@@ -289,10 +289,8 @@ class Agenda(WorkQueue):
 
     def _check_tenant(self, name: str, tenant: str) -> None:
         group = self._line.groups.get(name) if name else None
-        if group is not None and group.tenant != tenant:
-            raise MessageError(
-                f"tenant of group {name!r}: found {tenant!r}, allowed: {group.tenant!r}"
-            )
+        if group is not None:
+            group.check_tenant(tenant)
 
     def _next(self, hold: Hold) -> Any:  # noqa: ANN401 - an item
         with self._lock:

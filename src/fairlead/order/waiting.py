@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, Generic, Protocol, TypeVar, final
 
+from fairlead.errors import MessageError
 from fairlead.order.key import NO_ENTRY, NOTHING, UNRAISED, Entry, standing
 
 SLACK: Final = 16
@@ -157,6 +158,13 @@ class Group(Generic[I]):
         self.was_turn = 0
         """Of its tenant, before a reader took it."""
         self.place: tuple[Any, ...] | None = None
+
+    def check_tenant(self, tenant: str) -> None:
+        """A group is one tenant's. Raises MessageError where it is another one's."""
+        if tenant != self.tenant:
+            raise MessageError(
+                f"tenant of group {self.name!r}: found {tenant!r}, allowed: {self.tenant!r}"
+            )
 
     def standing(self, step: int) -> Entry:
         """What it stands with among the others; its number is NOTHING if it has no place."""

@@ -20,7 +20,7 @@ from fairlead.balance.objects import Ref, common_multiple
 from fairlead.balance.procedure import BINDING, NONE, PRESELECTION, RULE, what_decides
 from fairlead.balance.rules.keyed import number_of
 from fairlead.balance.rules.rule import Rule
-from fairlead.errors import ConfigError, MessageError, RuleError
+from fairlead.errors import ConfigError, RuleError
 from fairlead.order.key import UNRAISED
 from fairlead.order.work_order import WorkOrder
 from fairlead.pool.job import FAILED, OVER, WAITING, WORKING, Job
@@ -161,10 +161,8 @@ class PoolEvents:
             return
         for line in (*self.queues.values(), self.outside):
             line_group = line.groups.get(group)
-            if line_group is not None and line_group.tenant != tenant:
-                raise MessageError(
-                    f"tenant of group {group!r}: found {tenant!r}, allowed: {line_group.tenant!r}"
-                )
+            if line_group is not None:
+                line_group.check_tenant(tenant)
 
     def prioritise(self, group: str, priority: int | None = None) -> bool:
         """Raise a group wherever something of it waits or is worked on; whether there was any."""

@@ -19,7 +19,7 @@ def whole(advice: Recommendation) -> str:
     """The page as text."""
     return rendered(
         "fairlead.report",
-        "advice.html",
+        "recommendation.html",
         found=advice,
         made=advice.made,
         head=headline(advice),
