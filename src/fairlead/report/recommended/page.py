@@ -11,7 +11,7 @@ from fairlead.text import length, percent, visible
 from fairlead.web.pages import rendered
 from fairlead.web.parts import PageTable, Tile, table
 
-LEFT_IN = "advice.json"
+LEFT_IN = "recommendation.json"
 COLUMNS = ("cost", "target", "p50 wait", "p99 wait", "longest wait", "never started")
 
 
