@@ -25,6 +25,7 @@ from fairlead.store.queues.taken_group import Claim, TakenGroup
 from fairlead.store.queues.unreadable import take_readable
 from fairlead.store.verbs.clusters import ClusterVerbs
 from fairlead.store.verbs.conversations import ConversationVerbs
+from fairlead.store.verbs.subscriptions import SubscriptionVerbs
 from fairlead.store.work import HeldWork
 
 FOREVER: Final = 10 * 365 * 24 * 3600 * 1_000_000
@@ -33,7 +34,7 @@ BLOCK: Final = "fairlead_block"
 """The savepoint at the beginning of a block in a transaction of the caller's."""
 
 
-class Transaction(ClusterVerbs, ConversationVerbs):
+class Transaction(ClusterVerbs, SubscriptionVerbs, ConversationVerbs):
     """What is sent, raised and settled here happens with the user's own rows, or not at all.
 
     `Store.join` gives one inside a transaction of the user's, `StoreWork.transaction` one of the

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
@@ -15,20 +14,18 @@ from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError
 from fairlead.store.arguments import cluster_name, whole
 from fairlead.store.clusters.decision import StoreDecision
-from fairlead.store.context import Context
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.queues.outgoing import OutgoingMessage, Sending, outgoing
 from fairlead.store.verbs.alone import alone
-from fairlead.store.verbs.store_verbs import StoreVerbs
-from fairlead.store.verbs.subscriptions import SubscriptionVerbs, author_of
+from fairlead.store.verbs.store_verbs import StoreVerbs, TransactionVerbs
+from fairlead.store.verbs.subscriptions import author_of
 
 if TYPE_CHECKING:
     from fairlead.balance.change import Change
     from fairlead.balance.cluster import Cluster
     from fairlead.balance.decision import Decision
-    from fairlead.store.clusters.changing import Author
     from fairlead.store.clusters.choosing import ChoiceRequest
     from fairlead.store.clusters.deliveries import Delivery
     from fairlead.store.clusters.shares import PoolShares
@@ -36,19 +33,8 @@ if TYPE_CHECKING:
 NOTHING: Final[Mapping[str, object]] = {}
 
 
-class ClusterVerbs(SubscriptionVerbs):
+class ClusterVerbs(TransactionVerbs):
     """Choose, publish and change, in one transaction with the user's own rows."""
-
-    _database: Database
-    _context: Context
-
-    @abstractmethod
-    def _check(self) -> None:
-        """Raises what keeps anything from being done here."""
-
-    @abstractmethod
-    def _undone_if_refused(self) -> AbstractContextManager[None]:
-        """What is refused in the block has done nothing."""
 
     def next_destination(self, cluster: str, /, **message: object) -> StoreDecision:
         """Choose where a message goes, and count it, as `Store.next_destination` does."""
@@ -121,7 +107,7 @@ class ClusterVerbs(SubscriptionVerbs):
         self._check()
         every = changes_in(changes)
         with self._undone_if_refused():
-            changing.change(self._database, cluster_name(cluster), every, self._author())
+            changing.change(self._database, cluster_name(cluster), every, author_of(self._context))
 
     def add_destination(self, cluster: str, destination: Mapping[str, Any]) -> None:
         """Add a destination that the cluster's file does not list: a `[[destination]]` as a table.
@@ -132,7 +118,9 @@ class ClusterVerbs(SubscriptionVerbs):
 
         self._check()
         with self._undone_if_refused():
-            changing.add(self._database, cluster_name(cluster), destination, self._author())
+            changing.add(
+                self._database, cluster_name(cluster), destination, author_of(self._context)
+            )
 
     def remove_destination(self, cluster: str, destination: str) -> None:
         """Remove a destination for good; what was sent to it stays in its queue.
@@ -143,16 +131,15 @@ class ClusterVerbs(SubscriptionVerbs):
 
         self._check()
         with self._undone_if_refused():
-            changing.remove(self._database, cluster_name(cluster), destination, self._author())
+            changing.remove(
+                self._database, cluster_name(cluster), destination, author_of(self._context)
+            )
 
     def reset(self, cluster: str) -> None:
         """Count everybody as not served. Raises ChangeError, MessageError."""
         from fairlead.balance.change import RESET
 
         self.change(cluster, cluster, RESET)
-
-    def _author(self) -> Author:
-        return author_of(self._context)
 
     def _asked(
         self, cluster: object, message: Mapping[str, object], id_: str = ""

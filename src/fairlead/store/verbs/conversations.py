@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 
 from fairlead.balance.times import Time
 from fairlead.errors import MessageError
@@ -19,7 +19,7 @@ from fairlead.store.dialogs.declared import DeclaredService
 from fairlead.store.dialogs.replies import Beginning, checked_error
 from fairlead.store.dialogs.sending import Dialogs
 from fairlead.store.queues.endpoints import Endpoint, far_end
-from fairlead.store.verbs.store_verbs import StoreVerbs
+from fairlead.store.verbs.store_verbs import StoreVerbs, TransactionVerbs
 from fairlead.store.work import HeldWork
 
 
@@ -28,23 +28,13 @@ def dialogs_of(database: Database, context: Context) -> CalledDialogs | Dialogs:
     return (CalledDialogs if database.remote else Dialogs)(database, context)
 
 
-class ConversationVerbs(ABC, DialogSession):
+class ConversationVerbs(TransactionVerbs, DialogSession):
     """Begin dialogs and speak in them, in one transaction with the user's own rows."""
 
-    _database: Database
-    _context: Context
     _shared: bool
     _taken: list[HeldWork]
     _begun: list[Conversation]
     _ended: list[Conversation]
-
-    @abstractmethod
-    def _check(self) -> None:
-        """Raises what keeps anything from being done here."""
-
-    @abstractmethod
-    def _undone_if_refused(self) -> AbstractContextManager[None]:
-        """What is refused in the block has done nothing."""
 
     @abstractmethod
     def prioritise(self, queue: str, group: str, priority: int | None = None) -> bool:

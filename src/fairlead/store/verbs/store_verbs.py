@@ -1,4 +1,4 @@
-"""What each subject of a store's verbs stands on."""
+"""What each subject of verbs stands on: a transaction's, and a store's."""
 
 from __future__ import annotations
 
@@ -10,6 +10,21 @@ from fairlead.store.context import Context
 from fairlead.store.database.port import Database
 from fairlead.store.journal.retention import Retention
 from fairlead.store.queues.leases import Leases
+
+
+class TransactionVerbs(ABC):
+    """One transaction, with the user's own rows. It is the sum of its subjects, each one class."""
+
+    _database: Database
+    _context: Context
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raises what keeps anything from being done here."""
+
+    @abstractmethod
+    def _undone_if_refused(self) -> AbstractContextManager[None]:
+        """What is refused in the block has done nothing."""
 
 
 class StoreVerbs(ABC):

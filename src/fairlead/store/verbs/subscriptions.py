@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.balance.objects import MAX_NAME, listed, repr_of
 from fairlead.errors import MessageError
 from fairlead.store.arguments import cluster_name, name
 from fairlead.store.clusters.subscription import Subscription
-from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.queues.settlement import Given
 from fairlead.store.verbs.alone import alone
-from fairlead.store.verbs.store_verbs import StoreVerbs
+from fairlead.store.verbs.store_verbs import StoreVerbs, TransactionVerbs
 
 if TYPE_CHECKING:
     from fairlead.order.outlook import Outlook
@@ -31,23 +28,8 @@ AT_ONCE: Final = 100
 WAYS: Final = (FAILURE, "success", "warm")
 
 
-class SubscriptionVerbs(ABC):
+class SubscriptionVerbs(TransactionVerbs):
     """Subscribe and unsubscribe, in one transaction with the user's own rows."""
-
-    _database: Database
-    _context: Context
-
-    @abstractmethod
-    def _check(self) -> None:
-        """Raises what keeps anything from being done here."""
-
-    @abstractmethod
-    def _undone_if_refused(self) -> AbstractContextManager[None]:
-        """What is refused in the block has done nothing."""
-
-    @abstractmethod
-    def _author(self) -> Author:
-        """Who subscribes, and when."""
 
     def subscribe(
         self,
@@ -81,7 +63,7 @@ class SubscriptionVerbs(ABC):
             return subscribe(
                 self._database,
                 wanted,
-                self._author(),
+                author_of(self._context),
                 load_balanced=load_balanced,
                 disconnect_mode=disconnect_mode,
             )
@@ -96,7 +78,7 @@ class SubscriptionVerbs(ABC):
         self._check()
         wanted = _subscription(cluster, subject, name)
         with self._undone_if_refused():
-            unsubscribe(self._database, wanted, self._author())
+            unsubscribe(self._database, wanted, author_of(self._context))
 
 
 class StoreSubscriptions(StoreVerbs):
