@@ -41,11 +41,11 @@ DRAW ?= 0
 test check-slow mutants: export PYTHONDONTWRITEBYTECODE =
 
 test: lint  ## Check the code and run the tests: of those with many cases a fifth (other ones: DRAW=7)
-	FAIRLEAD_DRAW=$(DRAW) $(BIN)/python -m pytest -m "not slow" --draw 5 -n 4 --dist loadgroup --durations 10
+	FAIRLEAD_DRAW=$(DRAW) $(BIN)/python -m pytest -m "not slow" --draw 5 -n 3 --dist loadgroup --durations 10
 
 check-slow: install  ## Run all tests: every case, and the slow ones
-	$(BIN)/python -m pytest -m "not slow" -n 4 --dist loadgroup --durations 20
-	$(BIN)/python -m pytest -m slow -n 4 --dist loadgroup --durations 20
+	$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadgroup --durations 20
+	$(BIN)/python -m pytest -m slow -n 3 --dist loadgroup --durations 20
 
 N ?= 100
 SEED ?= 1
