@@ -240,6 +240,20 @@ def test_what_is_not_needed_is_not_kept() -> None:
     assert len(tenant.places.heap) < 50
 
 
+def test_hundreds_of_tenants_that_were_charged_alike_are_restored() -> None:
+    """None of them is forgotten before what it has waiting is there again."""
+    agenda, restored = Agenda(), Agenda()
+    names = [f"t{i * 37 % 200}" for i in range(200)]
+    for place, name in enumerate(names):
+        agenda.send("" if place % 2 else name, place, place, tenant=name)
+    taken(agenda, 200)
+    restored.restore(agenda.snapshot())
+    for each in (agenda, restored):
+        (work,) = each.working()
+        work.release()
+    assert drained(restored) == drained(agenda) == list(range(200))
+
+
 def test_places_stay_right_when_swept() -> None:
     class Named:
         def __init__(self, name: int) -> None:

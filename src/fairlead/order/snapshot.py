@@ -67,7 +67,7 @@ def _bare_hold(hold: Hold, bare: Any) -> list[Any]:  # noqa: ANN401 - a function
 def load(order: WorkOrder[Item], plain: Mapping[str, Any]) -> list[Hold]:
     """Take over what `dump` gave, where nothing waits; what readers hold."""
     contents = iter(plain["items"])
-    order.now = plain["now"]
+    order.now, order.number, order.clock = plain["now"], plain["number"], plain["clock"]
     lone = [_item("", next(contents), *row) for row in plain["lone"]]
     groups: dict[str, Group[Item]] = {}
     for name, tenant, entry, releases, lasts, rows in plain["groups"]:
@@ -91,7 +91,6 @@ def load(order: WorkOrder[Item], plain: Mapping[str, Any]) -> list[Hold]:
         hold.given = items[:given]
         holds.append(hold)
     order.bring([*lone, *groups.values()], held, plain["tenants"])
-    order.number, order.clock = plain["number"], plain["clock"]
     return holds
 
 

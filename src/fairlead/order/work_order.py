@@ -297,13 +297,14 @@ class WorkOrder(Generic[I]):
         self,
         members: Iterable[I | Group[I]],
         held: Iterable[I],
-        tags: Iterable[tuple[str, int, int]],
+        tags: Sequence[tuple[str, int, int]],
     ) -> None:
-        """Begin with what waits and is worked on, where nothing was; `number`, `clock` come after.
+        """Begin with what waits and is worked on, where nothing was.
 
         `members`: groups, locked or not, and items without one that wait. `held`: items without
         one that readers have. `tags`: tenant, its tag, its turn.
         """
+        self._sweep_at += 2 * len(tags)  # none of them goes before it has its places
         for name, tag, turn in tags:
             tenant = self._tenant(name)
             tenant.tag, tenant.turn = tag, turn
