@@ -35,6 +35,8 @@ def seed() -> str:
 @pytest.hookimpl(trylast=True)  # what is not to be run at all is not drawn
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what was not drawn; every process of the tests draws the same."""
+    if config.option.draw < 1:
+        raise pytest.UsageError(f"--draw: found {config.option.draw}, allowed: an integer from 1")
     if config.option.draw == 1:
         return
     tests = defaultdict(list)

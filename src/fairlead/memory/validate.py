@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.balance.message import SET_PRIORITY, SPELLED_ALIKE
-from fairlead.balance.times import LATEST, MICROS, SINCE, THEN, UNITS, counts
+from fairlead.balance.times import LATEST, MICROS
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import Bools
 from fairlead.compiled.plan import Plan
@@ -24,12 +24,12 @@ from fairlead.compiled.row_checks import (
     row_checks,
     wrong_type,
 )
-from fairlead.errors import MessageError
 from fairlead.memory import numbers
 from fairlead.memory.files import CheckedTable, is_utf8
 from fairlead.memory.numbers import Numbers, is_number, is_text
 from fairlead.memory.values import DOUBLE, cast, to_text
-from fairlead.runs.constants import LONGEST_SHOWN, MADE_BY, WAYS
+from fairlead.runs.constants import LONGEST_SHOWN
+from fairlead.runs.other_units import OTHER_UNITS, refuse_other_unit
 
 NAMES: Final = {
     pa.int8(): "tinyint",
@@ -58,6 +58,8 @@ class ValidatedRows:
     """Whole microseconds."""
     timed: Bools
     """Where `time` is one."""
+    placed: Bools
+    """Where `key` is a position, if the table has any."""
     service: Numbers
     """Whole microseconds."""
     good: Bools
@@ -87,12 +89,15 @@ def validate(checked_table: CheckedTable, *plans: Plan, worked: bool = False) ->
         service = numbers.seconds(column(table, "service_time"))
     ids = to_text(column(table, "id"))
     good = np.ones(len(table), np.bool_)
-    rows = ValidatedRows(table, time.values, ids, time.values, time.known, service, good, {})
+    place = time
+    if "position" in table.column_names:
+        place = numbers.whole(column(table, "position"))
+    rows = ValidatedRows(
+        *(table, place.values, ids, time.values, time.known, place.known), service, good, {}
+    )
     for row, why in enumerate(checked_table.malformed or []):
         if why is not None:
             rows.reasons[row], good[row] = why, False
-    if "position" in table.column_names:
-        rows.key = numbers.whole(column(table, "position")).values
     for check in row_checks(table.column_names, *plans, worked=worked):
         if check.condition is CellCondition.MOMENT:
             _check_units(rows, time)
@@ -166,8 +171,7 @@ def _check_units(rows: ValidatedRows, time: Numbers) -> None:
     times = column(rows.table, "time")
     if not (is_number(times.type) or is_text(times.type)):
         return
-    for (unit, many), way in zip(UNITS.items(), WAYS, strict=True):
-        first, last = (bound * many for bound in THEN)
+    for first, last, hint in OTHER_UNITS:
         if first <= LATEST:
             low, high = first * MICROS, last * MICROS
             meant = time.known & (time.values >= low) & (time.values <= high)
@@ -177,7 +181,6 @@ def _check_units(rows: ValidatedRows, time: Numbers) -> None:
             about = np.asarray(cast(times, DOUBLE).fill_null(np.nan))
             meant = ~time.known & (about >= first) & (about <= last)
         if meant.any():
-            hint = f", {counts(unit)}; Spark SQL makes one of the number ts{MADE_BY}{way}"
             words = text(rows.table, "time")
 
             def reason(row: int, words: pa.Array = words, hint: str = hint) -> str:
@@ -188,10 +191,7 @@ def _check_units(rows: ValidatedRows, time: Numbers) -> None:
 
 def refuse_other_units(rows: ValidatedRows, where: str) -> None:
     """Refuse a table without any message, if its times are in another unit. Raises MessageError."""
-    first = rows.reasons.get(0)
-    if first and SINCE in first:
-        line = f"{where}: found no message; the first row says: {first}"
-        raise MessageError(line, f"{line}: --column 'time={line.rpartition(MADE_BY)[2]}'")
+    refuse_other_unit(rows.reasons.get(0), where)
 
 
 # -------- which rows do not pass
@@ -212,8 +212,8 @@ def _no_moment(rows: ValidatedRows, _: RowCheck) -> Bools:
     return ~rows.timed
 
 
-def _no_place(rows: ValidatedRows, check: RowCheck) -> Bools:
-    return ~numbers.whole(column(rows.table, check.column)).known
+def _no_place(rows: ValidatedRows, _: RowCheck) -> Bools:
+    return ~rows.placed
 
 
 def _is_unserved(rows: ValidatedRows, check: RowCheck) -> Bools:

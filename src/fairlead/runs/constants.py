@@ -19,13 +19,6 @@ LONGEST_SHOWN: Final = 60
 """Letters of what was found, in the reason of a rejection."""
 NO_CHARACTER: Final = "\ufffd"
 """What is read of bytes that are no UTF-8."""
-WAYS: Final = (
-    "timestamp_millis(bigint(ts))",
-    "timestamp_micros(bigint(ts))",
-    "timestamp_micros(bigint(ts) div 1000)",
-)
-"""How Spark makes timestamps of numbers in each of UNITS (`balance/times.py`)."""
-MADE_BY: Final = " by "
 CSV: Final = {
     # Every value stays the text that it is: ids such as 01 and 1.0, names with blanks.
     "header": "true",

@@ -18,7 +18,7 @@ from fairlead.runs.paths import (
     SUMMARY,
     local,
 )
-from fairlead.runs.staging import Making, clear_dead
+from fairlead.runs.staging import Making, clear_dead, sync
 
 LONGEST_NAME: Final = 255 - len(".12345678.lock") - 1
 """Bytes; file systems take 255, and what is made has a longer name at first."""
@@ -140,11 +140,11 @@ class FolderDelivery(ResultsDelivery):
         with writing(self.final):
             for file in self.making.rglob("*"):
                 if file.is_file():
-                    _sync(file)
+                    sync(file)
         self._refuse_taken()
         with writing(self.final):
             self._hidden.deliver()
-            _sync(self.final.parent)
+            sync(self.final.parent)
 
 
 def of_this_machine(delivery: ResultsDelivery) -> FolderDelivery:
@@ -158,11 +158,3 @@ def of_this_machine(delivery: ResultsDelivery) -> FolderDelivery:
 
 def _ours(folder: Path) -> bool:
     return any((folder / name).is_file() for name in (SUMMARY, COMPARISON, RECOMMENDATION))
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -133,3 +133,12 @@ def _settle(folder: Path, final: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():  # a Spark that has not noticed yet may go on writing there
         _beside(folder, LOCK).unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or a folder's list of files, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -29,6 +29,7 @@ import msgspec
 from fairlead.errors import OutputError, UserError
 from fairlead.runs.constants import MALFORMED
 from fairlead.runs.paths import on_this_machine
+from fairlead.runs.staging import sync
 
 COMMIT: Final = "stream.json"
 HANDED: Final = "handed.json"
@@ -223,7 +224,7 @@ class StreamFolder:
         made = self.path(MAKING)
         for file in made.rglob("*"):
             if file.is_file():
-                _sync(file)
+                sync(file)
         _write(self.path("batches", f"{commit.batch}.json"), json.dumps(manifest).encode())
         for part in PARTS:
             if (made / part).exists():
@@ -232,7 +233,7 @@ class StreamFolder:
                 shutil.rmtree(place, ignore_errors=True)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 (made / part).rename(place)
-                _sync(place.parent)
+                sync(place.parent)
         _write(self.path(COMMIT), msgspec.json.encode(commit))
         shutil.rmtree(made, ignore_errors=True)
 
@@ -269,15 +270,7 @@ def _write(place: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     beside.replace(place)
-    _sync(place.parent)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync(place.parent)
 
 
 def typed_columns(schema: Sequence[Any]) -> list[list[str]]:

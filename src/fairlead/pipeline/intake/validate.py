@@ -36,12 +36,8 @@ from fairlead.balance.times import (
     LATEST,
     MICROS,
     NEAR,
-    SINCE,
-    THEN,
     TIMES,
     TIMESTAMP,
-    UNITS,
-    counts,
 )
 from fairlead.compiled.plan import Plan
 from fairlead.compiled.required_columns import ServedClusters
@@ -53,9 +49,9 @@ from fairlead.compiled.row_checks import (
     row_checks,
     wrong_type,
 )
-from fairlead.errors import MessageError
 from fairlead.pipeline.columns import GOOD, ID, KEY, REASON, SERVICE, TIME, quoted
-from fairlead.runs.constants import LONGEST_SHOWN, MADE_BY, MALFORMED, WAYS
+from fairlead.runs.constants import LONGEST_SHOWN, MALFORMED
+from fairlead.runs.other_units import OTHER_UNITS, refuse_other_unit
 
 LONGEST_DATE = 10
 DECIMAL = "decimal(28,9)"
@@ -220,7 +216,7 @@ def _is_time(kind: DataType, time: Column) -> Column:
         if isinstance(kind, FloatType):
             seconds = seconds.cast("double")  # else the bounds become floats, and others
         condition = F.coalesce(seconds.between(-LATEST, LATEST), F.lit(False))
-    for first, last in _other_units():
+    for first, last, _ in OTHER_UNITS:
         if first <= LATEST:
             condition &= ~F.coalesce(seconds.between(first * unit, last * unit), F.lit(False))
     return condition
@@ -231,18 +227,13 @@ def _no_time(kind: DataType, time: Column) -> Column:
     hints = []
     if isinstance(kind, NumericType | StringType):
         number = F.col("time").try_cast("double")
-        for name, way, (first, last) in zip(UNITS, WAYS, _other_units(), strict=True):
+        for first, last, hint in OTHER_UNITS:
             meant = number.between(first, last)
             if first <= LATEST:
                 meant = time.between(first * MICROS, last * MICROS)
-            hint = F.lit(f", {counts(name)}; Spark SQL makes one of the number ts{MADE_BY}{way}")
-            hints.append(F.when(meant, F.concat(F.lit("time: found "), _shown("time"), hint)))
+            said_of_it = F.concat(F.lit("time: found "), _shown("time"), F.lit(hint))
+            hints.append(F.when(meant, said_of_it))
     return F.coalesce(*hints, _found("time", TIMES))
-
-
-def _other_units() -> list[tuple[int, int]]:
-    """From when to when a moment is one of these years, in each of the other units."""
-    return [(THEN[0] * many, THEN[1] * many) for many in UNITS.values()]
 
 
 def refuse_other_units(rows: DataFrame, where: str) -> None:
@@ -251,9 +242,7 @@ def refuse_other_units(rows: DataFrame, where: str) -> None:
     `rows`: with REASON.
     """
     first = rows.select(REASON).first()
-    if first is not None and first[0] and SINCE in first[0]:
-        line = f"{where}: found no message; the first row says: {first[0]}"
-        raise MessageError(line, f"{line}: --column 'time={line.rpartition(MADE_BY)[2]}'")
+    refuse_other_unit(None if first is None else first[0], where)
 
 
 def whole_number(messages: DataFrame, name: str) -> Column:

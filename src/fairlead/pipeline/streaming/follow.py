@@ -268,7 +268,7 @@ def start(messages: DataFrame, out: str, request: StreamRequest, source: Source)
     held.enter_context(folder.alone())
     try:
         work = _Work(stream, _begun(stream), request, source)
-        if work.commit.arrivals or work.commit.read:
+        if work.commit.read:
             work.sum_up(messages.sparkSession)
         work.hand(messages.sparkSession)
         writer = messages.writeStream.foreachBatch(work)
