@@ -84,7 +84,7 @@ class Driver:
                 key = (str(job.queue and job.queue.ref), job.group)
                 self.core.complete(job)
                 self.done_in_hold[key] = self.done_in_hold.get(key, 0) + 1
-                if job.group and job.row is not None and not job.row.locked:
+                if job.group and job.in_group is not None and not job.in_group.locked:
                     del self.done_in_hold[key]
             self.note()
 

@@ -75,7 +75,7 @@ def load(order: WorkOrder[Item], plain: Mapping[str, Any]) -> list[Hold]:
         group.entry, group.releases, group.lasts = Entry(*entry), releases, lasts
         for row in rows:
             item = _item(name, next(contents), *row)
-            item.row = group
+            item.in_group = group
             group.items.append(item)
             group.cost += item.cost
     holds, held = [], []

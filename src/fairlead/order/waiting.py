@@ -90,7 +90,7 @@ class Item:
 
     # What most items do not change stands here once: it is not written for each.
     place: tuple[Any, ...] | None = None
-    row: Group[Any] | None = None
+    in_group: Group[Any] | None = None
     """Its group, where it waits or is worked on; None: it is one of its own."""
     raised: int = UNRAISED
     """Without a group: the priority that it waits with."""

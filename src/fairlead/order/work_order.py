@@ -79,7 +79,7 @@ class WorkOrder(Generic[I]):
     def _join(self, item: I, tenant: Tenant[I], raised: int) -> None:
         """An item stands behind those of its group."""
         group = self._group(item.group, item.tenant)
-        item.row = group
+        item.in_group = group
         group.items.append(item)
         group.cost += item.cost
         if group.locked:
@@ -108,7 +108,7 @@ class WorkOrder(Generic[I]):
         """An item that waits leaves its place, wherever that is in its group."""
         self.waiting -= 1
         tenant = self._tenant(item.tenant)
-        group = item.row
+        group = item.in_group
         if group is None:
             tenant.places.remove(item)
             self._line_up(tenant)
@@ -164,7 +164,7 @@ class WorkOrder(Generic[I]):
 
         The tenant stays charged for what was done.
         """
-        group = item.row
+        group = item.in_group
         if group is None:
             self.settle(item)
             return None
@@ -254,7 +254,7 @@ class WorkOrder(Generic[I]):
         """The first item of what is next leaves for good; a priority lasts while others wait."""
         tenant = self._tenant(item.tenant)
         self._take(tenant, item.cost)
-        group = item.row
+        group = item.in_group
         if group is None:
             self.waiting -= 1
             tenant.places.remove(item)
@@ -265,7 +265,7 @@ class WorkOrder(Generic[I]):
                 group.entry = NO_ENTRY
             self._put(group, tenant)
             self._drop_if_through(group)
-            item.row = None
+            item.in_group = None
         self._forget_if_idle()
 
     # a line of whom all is taken away, or to which all is brought
@@ -284,7 +284,7 @@ class WorkOrder(Generic[I]):
                 else:
                     pairs.append((member, member.raised))
         for item, _ in pairs:
-            item.row = None
+            item.in_group = None
         self.groups.clear()
         self.tenants.clear()
         self._listed.clear()

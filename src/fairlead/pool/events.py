@@ -189,7 +189,7 @@ class PoolEvents:
         """
         outside = self.outside
         while (job := outside.head()) is not None:
-            priority, row = job.priority, job.row
+            priority, group = job.priority, job.in_group
             try:
                 member = self._choose(job)
             except RuleError as error:
@@ -198,8 +198,8 @@ class PoolEvents:
                 continue
             if member == NONE:
                 return
-            if priority is None and row is not None and row.entry.priority != UNRAISED:
-                job.priority = row.entry.priority
+            if priority is None and group is not None and group.entry.priority != UNRAISED:
+                job.priority = group.entry.priority
             outside.leave(job)
             self._hand_over(job, member)
 
@@ -251,7 +251,7 @@ class PoolEvents:
         queue = self._queue_of[job.member]
         queue.now = self.now
         self._again(job, ROLLED_BACK)
-        queue.release(job.row or job, (job,))
+        queue.release(job.in_group or job, (job,))
         queue.rest(job.reader)
         self._touch(queue)
 

@@ -55,7 +55,7 @@ class ReaderQueue(WorkOrder[Job]):
     def break_off(self) -> list[tuple[Job, int]]:
         """Take away what waits, and what is worked on: as `empty`. All readers are free."""
         for reader, job in sorted(self.busy.items()):
-            self.release(job.row or job, (job,))
+            self.release(job.in_group or job, (job,))
             self.rest(reader)
         return self.empty()
 
