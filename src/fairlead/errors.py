@@ -100,6 +100,10 @@ class NoDestinationError(MessageError):
     """As that of a decision: what nobody got was perhaps lost, or refused."""
 
 
+class DeliveredError(MessageError):
+    """A run of many messages was brought to a store before; it is not brought twice."""
+
+
 class PoolError(UserError):
     """A pool cannot do what was asked: it is closed, or keeps no journal."""
 

@@ -108,6 +108,12 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "dialog_transaction": ("sender", lambda s, o, u: spoken(s)),
     "next_destination": ("chooser", lambda s, o, u: [s.next_destination(c) for c in CLUSTERS]),
     "publish": ("chooser", lambda s, o, u: [s.publish(c, "o", id=some()) for c in CLUSTERS]),
+    "publish_many": (
+        "chooser",
+        lambda s, o, u: [s.publish_many(c, [{"body": 1, "id": some()}]) for c in CLUSTERS],
+    ),
+    "loaded_cluster": ("sender", lambda s, o, u: [s.loaded_cluster(c) for c in CLUSTERS]),
+    "bulk_run": ("sender", lambda s, o, u: s.bulk_run("night")),
     "completed": ("chooser", lambda s, o, u: s.completed(s.next_destination("pending"))),
     "transaction": ("sender", lambda s, o, u: transacted(s)),
     "join": ("sender", lambda s, o, u: joined(s, u)),
@@ -215,6 +221,7 @@ IF_NOTHING_IS_DUE: Final = ("ready",)
 """What is due is done first, and for that a viewer has no right."""
 SEEN: Final = {
     # verbs that a viewer has, too
+    "bulk_run",
     *(
         "check_queue",
         "retry",

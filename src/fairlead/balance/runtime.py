@@ -258,6 +258,8 @@ class ClusterRuntime:
         policy = self.cluster.policy
         stream = self.cluster.stream(decision.values) if policy.streams else ()
         self.sequences[stream] -= 1
+        if not self.sequences[stream]:
+            del self.sequences[stream]  # as if it had not come
 
     def completed(self, decision: Decision, destination: str) -> None:
         """A destination has finished a message."""

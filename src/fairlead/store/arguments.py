@@ -78,6 +78,14 @@ def cluster_name(value: object) -> str:
     return checked
 
 
+def run_name(value: object) -> str:
+    """The name of a run of many messages. Raises MessageError."""
+    checked = name("run", value)
+    if not checked:
+        raise MessageError(f"run: found {repr_of(value)}, allowed: a name")
+    return checked
+
+
 def check_priority(value: object) -> None:
     """Raises MessageError for what is no priority, nor None."""
     whole = isinstance(value, int) and not isinstance(value, bool)

@@ -359,11 +359,16 @@ def _loaded(database: Database, row: ClusterRow) -> dict[str, Any]:
     return source
 
 
+def loaded_cluster(database: Database, name: str) -> Cluster:
+    """A cluster as its file said. Raises MessageError."""
+    row = read_row(database, name, "cluster")
+    return Cluster.from_dict(_loaded(database, row)["file"], default_name=name)
+
+
 def lists(database: Database, name: str, ref: Ref) -> bool:
     """Whether the file that a cluster was loaded from lists an object that may join."""
     row = read_row(database, name, "lock_cluster")
-    file = _loaded(database, row)["file"]
-    state = Cluster.from_dict(file, default_name=name).start()
+    state = Cluster.from_dict(_loaded(database, row)["file"], default_name=name).start()
     return ref in state.objects
 
 

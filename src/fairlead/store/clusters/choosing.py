@@ -45,6 +45,7 @@ from fairlead.store.clusters.events import (
 )
 from fairlead.store.clusters.memory import ClusterMemory
 from fairlead.store.clusters.state import (
+    EXACT,
     LOGGED,
     NO_PART,
     NOBODY,
@@ -61,7 +62,7 @@ from fairlead.store.clusters.state import (
     running,
 )
 from fairlead.store.database.clock import set_clock
-from fairlead.store.database.port import Database
+from fairlead.store.database.port import Database, Row
 
 DECIDED: Final = "decided"
 BOUND: Final = "bound"
@@ -93,7 +94,7 @@ class Choices:
 
     def decide(self, request: ChoiceRequest) -> tuple[Version, StoreDecision]:
         """Choose, count and journal; also the version that decided. Raises MessageError."""
-        if text(request.message, "type") == SET_PRIORITY:
+        if _is_control(request):
             return self._control(request)
         row = self._row(request)
         self._memory.remember_rule(row)
@@ -104,7 +105,7 @@ class Choices:
         version = self._memory.version(self._database, row)
         check_names(request.message, version)
         if version.made_ahead:
-            turn, id_, version = self._look_up(row, version, request)
+            _, turn, id_, version = self._look_up(row, version, request)
             decided, bound = _decided_ahead(version, turn, id_), False
         else:
             cluster, decision = self._ask(
@@ -134,14 +135,32 @@ class Choices:
             return version, decided
         return version, self._journal(request, version, now, decided, REDELIVERED)
 
+    def decide_many(self, requests: Sequence[ChoiceRequest]) -> list[tuple[Version, StoreDecision]]:
+        """Choose for messages of one cluster, each after the one before, as `decide` would.
+
+        At one moment, which is the first's. A message that has no destination is not counted and
+        not journaled: its decision says by its outcome why. Raises MessageError.
+        """
+        database, first = self._database, requests[0]
+        row = read_row(database, first.cluster, "lock_cluster")
+        self._memory.remember_rule(row)
+        now = moment(database, row, first.now)
+        if row.due is not None and row.due <= now:
+            make_due(database, first.cluster, now, first.actor)
+            row = read_row(database, first.cluster, "lock_cluster")
+        version = self._memory.version(database, row)
+        for request in requests:
+            check_names(request.message, version)
+        every = self._many_ahead if version.made_ahead else self._many_asked
+        return self._journal_many(now, requests, every(row, version, requests))
+
     def _control(self, request: ChoiceRequest) -> tuple[Version, StoreDecision]:
         """A message that is no work: no destination is chosen for it, and nothing is counted."""
         row = read_row(self._database, request.cluster, "cluster")
         version = self._memory.version(self._database, row)
         check_names(request.message, version)
-        none = StoreDecision(None, None, None, CONTROL, row.name, version.number, 0, ())
         now = moment(self._database, row, request.now)
-        return version, self._journal(request, version, now, none)
+        return version, self._journal(request, version, now, _uncounted(version, CONTROL))
 
     def _row(self, request: ChoiceRequest) -> ClusterRow:
         """The cluster's row, its choice counted if it is counted there."""
@@ -156,8 +175,8 @@ class Choices:
 
     def _look_up(
         self, row: ClusterRow, version: Version, request: ChoiceRequest
-    ) -> tuple[int, int, Version]:
-        """The turn, the destination's id, and the version in which it was chosen."""
+    ) -> tuple[ClusterRow, int, int, Version]:
+        """The row as it is now, the turn, the destination's id, and the version that chose it."""
         if row.allocation == TICKET:
             ((turn,),) = self._database.run("draw_ticket", cluster=row.id)
             if turn < row.first:  # drawn before a change, looked at after it
@@ -170,13 +189,14 @@ class Choices:
             run = self._memory.choice_run(self._database, row)
         choices = run.choices or []
         if turn - run.first < len(choices):
-            return turn, choices[turn - run.first], version
-        return turn, self._go_on(row, version, run, turn, request), version
+            return row, turn, choices[turn - run.first], version
+        row, id_ = self._go_on(row, version, run, turn, request)
+        return row, turn, id_, version
 
     def _go_on(
         self, row: ClusterRow, version: Version, run: ChoiceRun, turn: int, request: ChoiceRequest
-    ) -> int:
-        """The destination of a turn beyond the run; the runs up to it are written."""
+    ) -> tuple[ClusterRow, int]:
+        """The row, and the destination of a turn beyond the run; the runs up to it are written."""
         write = True
         if row.allocation == TICKET:  # whoever finds the row locked writes nothing
             free = self._database.run("lock_free_cluster", name=row.name)
@@ -195,8 +215,29 @@ class Choices:
                 write_choice_run(self._database, row.id, run, now)
         if write:
             taken = 0 if row.allocation == TICKET else turn - run.first + 1
-            set_row(self._database, row._replace(first=run.first, taken=taken))
-        return (run.choices or [])[turn - run.first]
+            row = row._replace(first=run.first, taken=taken)
+            set_row(self._database, row)
+        return row, (run.choices or [])[turn - run.first]
+
+    def _many_ahead(
+        self, row: ClusterRow, version: Version, requests: Sequence[ChoiceRequest]
+    ) -> Iterator[tuple[Version, StoreDecision, bool]]:
+        """Each message's version and decision, and whether it is bound; the row counts them."""
+        counts = row.allocation == EXACT
+        for request in requests:
+            if _is_control(request):
+                yield version, _uncounted(version, CONTROL), False
+                continue
+            of_next = row._replace(taken=row.taken + 1) if counts else row
+            after, turn, id_, chosen_in = self._look_up(of_next, version, request)
+            if id_ == NOBODY:
+                yield chosen_in, _uncounted(chosen_in, NO_DESTINATION), False
+                row = after._replace(taken=after.taken - 1) if counts else after
+                continue
+            row = after
+            yield chosen_in, _decided_ahead(chosen_in, turn, id_), False
+        if counts:
+            set_row(self._database, row)
 
     # -------- one by one
 
@@ -205,21 +246,54 @@ class Choices:
     ) -> tuple[Running, Decision]:
         """The cluster, and what it decided; the new state is written."""
         database = self._database
-        cluster = self._memory.running(database, row)
-        complete(database, row, cluster, now=request.now, actor=request.actor)
-        if row.taken > LOGGED:
-            number = latest_number(database)
-            run = ChoiceRun(row.turn - 1, row.version, number, cluster.state(), None)
-            write_choice_run(database, row.id, run, moment(database, row, request.now))
-            set_row(database, row._replace(first=run.first, taken=1))
-        runtime = cluster.runtime
-        runtime.bindings = KeptBindings(database, row.id, runtime)
-        decision = choose(runtime)
+        now_row, cluster = self._asked(row, request, counted=1)
+        if now_row is not row:
+            set_row(database, now_row)
+        decision = choose(cluster.runtime)
         cluster.sent.update(id_ for id_, _ in _to_of(cluster, decision))
         new, state = revision(), json.dumps(cluster.state())
         database.run("set_state", cluster=row.id, revision=new, state=state)
         self._memory.keep(self._memory.states, row.id, (new, cluster))
         return cluster, decision
+
+    def _asked(
+        self, row: ClusterRow, request: ChoiceRequest, *, counted: int
+    ) -> tuple[ClusterRow, Running]:
+        """The cluster, which knows what was settled; after many choices its state is written down.
+
+        `counted`: choices that the row counts and that are still to be made.
+        """
+        database = self._database
+        cluster = self._memory.running(database, row)
+        complete(database, row, cluster, now=request.now, actor=request.actor)
+        if row.taken > LOGGED:
+            number = latest_number(database)
+            run = ChoiceRun(row.turn - counted, row.version, number, cluster.state(), None)
+            write_choice_run(database, row.id, run, moment(database, row, request.now))
+            row = row._replace(first=run.first, taken=counted)
+        cluster.runtime.bindings = KeptBindings(database, row.id, cluster.runtime)
+        return row, cluster
+
+    def _many_asked(
+        self, row: ClusterRow, version: Version, requests: Sequence[ChoiceRequest]
+    ) -> Iterator[tuple[Version, StoreDecision, bool]]:
+        """Each message's version and decision, and whether it is bound; the state is written."""
+        row, cluster = self._asked(row, requests[0], counted=0)
+        for request in requests:
+            if _is_control(request):
+                yield version, _uncounted(version, CONTROL), False
+                continue
+            decision = _tried(cluster.runtime, request.message)
+            binding = decision.binding
+            if not decision.copies:
+                yield version, _uncounted(version, decision.outcome), False
+                continue
+            row = row._replace(taken=row.taken + 1)
+            cluster.sent.update(id_ for id_, _ in _to_of(cluster, decision))
+            yield version, _decided(cluster, decision), binding is not None and binding.follows
+        row = row._replace(revision=revision(), state=json.dumps(cluster.state()))
+        set_row(self._database, row)
+        self._memory.keep(self._memory.states, row.id, (row.revision, cluster))
 
     def _journal(
         self,
@@ -229,28 +303,96 @@ class Choices:
         decision: StoreDecision,
         detail: str | None = None,
     ) -> StoreDecision:
-        message = request.message
         number = 0
-        for name, address in decision.copies or ((None, None),):
+        for columns in _events(request, version, decision, detail):
             number = write_event(
                 self._database,
                 time=now,
                 kind=DECIDED,
                 actor=request.actor,
-                group=str(message.get("group") or ""),
-                key=request.id,
-                type=message.get("type") or None,
                 cluster=decision.cluster,
-                version=decision.version,
-                stream=_stream(version, message),
-                destination=name,
-                address=address,
-                outcome=decision.outcome,
-                sequence=decision.sequence,
-                said=as_said(message),
-                detail=detail,
+                **columns,
             )
         return decision._replace(number=number)
+
+    def _journal_many(
+        self,
+        now: int,
+        requests: Sequence[ChoiceRequest],
+        decided: Iterable[tuple[Version, StoreDecision, bool]],
+    ) -> list[tuple[Version, StoreDecision]]:
+        """Write what was decided about each message; with the numbers of the events."""
+        every = list(decided)
+        rows = [
+            [*_events(request, version, decision, BOUND if bound else None)]
+            if decision.copies or decision.outcome == CONTROL
+            else []
+            for request, (version, decision, bound) in zip(requests, every, strict=True)
+        ]
+        numbers = iter(self._database.numbers(sum(map(len, rows))) if any(rows) else ())
+        events: list[Row] = []
+        numbered = []
+        for columns, (version, decision, _) in zip(rows, every, strict=True):
+            number = 0
+            for event in columns:
+                number = next(numbers)
+                events.append((number, *event.values()))
+            numbered.append((version, decision._replace(number=number)))
+        first = requests[0]
+        if events:
+            self._database.many(
+                "add_journal_decided", events, time=now, actor=first.actor, cluster=first.cluster
+            )
+        return numbered
+
+
+def _events(
+    request: ChoiceRequest, version: Version, decision: StoreDecision, detail: str | None
+) -> Iterator[dict[str, object]]:
+    """The columns of the events of a decision: one for each destination."""
+    message = request.message
+    for name, address in decision.copies or ((None, None),):
+        yield {
+            "group": str(message.get("group") or ""),
+            "key": request.id,
+            "type": message.get("type") or None,
+            "version": decision.version,
+            "stream": _stream(version, message),
+            "destination": name,
+            "address": address,
+            "outcome": decision.outcome,
+            "sequence": decision.sequence,
+            "said": as_said(message),
+            "detail": detail,
+        }
+
+
+def _is_control(request: ChoiceRequest) -> bool:
+    """Whether the message is no work."""
+    return text(request.message, "type") == SET_PRIORITY
+
+
+def _uncounted(version: Version, outcome: str) -> StoreDecision:
+    """A message that goes nowhere, and has no place in its stream."""
+    return StoreDecision(None, None, None, outcome, version.cluster.name, version.number, 0, ())
+
+
+def _tried(runtime: ClusterRuntime, message: Mapping[str, object]) -> Decision:
+    """Choose; where there is no destination, the runtime is as it was."""
+    state = runtime.cluster
+    drops = any(state.outcome_of(member) != ROUTED for member in range(len(state.members)))
+    before = runtime.dump() if drops else None
+    bindings, parts = runtime.bindings, len(runtime.partitions)
+    decision = runtime.choose(message)
+    if not decision.copies:
+        if len(runtime.partitions) > parts:
+            runtime.partitions.popitem()  # it began with this message
+        if before is None:
+            runtime.withdraw(decision)
+        else:
+            runtime.load(before)
+            runtime.bindings = bindings
+    return decision
 
 
 def decide_one(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from msgspec.structs import asdict, replace
 
 from fairlead.balance.message import CONTROL, REFUSED
-from fairlead.errors import MessageError, NoDestinationError
+from fairlead.errors import MessageError, NoDestinationError, TransientStoreError
 from fairlead.store.arguments import REMEMBERED
 from fairlead.store.clusters.choosing import UNREAD, ChoiceRequest, Choices, as_said, decision_of
 from fairlead.store.clusters.decision import StoreDecision
@@ -16,10 +17,11 @@ from fairlead.store.clusters.history import published_before
 from fairlead.store.clusters.memory import ClusterMemory
 from fairlead.store.clusters.state import ClusterRow, Version, read_row, read_version
 from fairlead.store.database.clock import set_clock, time_of
-from fairlead.store.database.port import Database
+from fairlead.store.database.port import Database, Row
 from fairlead.store.queues.bodies import REDELIVERED, digest
 from fairlead.store.queues.engine import QueueEngine, engine_of
 from fairlead.store.queues.outgoing import OutgoingMessage
+from fairlead.store.queues.sending import other_message
 from fairlead.store.queues.settings import Queue, made_queue
 
 PUBLISH_AGAIN: Final = "to publish again when there is one"
@@ -36,7 +38,7 @@ def publish(
     A SetPriority goes nowhere. A message whose id is known is not published again: its first
     decision is returned. Raises MessageError, NoDestinationError.
     """
-    if outgoing.key is not None and not _remember(database, request, outgoing):
+    if outgoing.key is not None and not _is_new(database, request, outgoing):
         known = published_before(database, request.cluster, outgoing.key)
         if known is None:
             raise MessageError(
@@ -48,64 +50,149 @@ def publish(
     if decision.outcome == CONTROL:
         return decision
     if not decision.copies:
-        error = NoDestinationError(
-            f"cluster {request.cluster!r}: found no destination ({decision.outcome}), allowed: "
-            f"{MAKE_IT_GUARANTEED if decision.outcome == REFUSED else PUBLISH_AGAIN}; "
-            "nothing was sent or counted"
+        raise no_destination(request.cluster, decision.outcome)
+    handed = handed_over(database, version, decision, request, outgoing)
+    ((decision, keys),) = hand_over(database, [handed])
+    return decision._replace(messages=tuple(keys))
+
+
+def publish_many(
+    database: Database,
+    choices: Choices,
+    memory: ClusterMemory,
+    requests: Sequence[ChoiceRequest],
+    batch: Sequence[OutgoingMessage],
+) -> list[StoreDecision | None]:
+    """Publish messages of one cluster, each after the one before, as `publish` would.
+
+    None: its id is known, and it is not published again. A message that has no destination is not
+    sent, not counted and not remembered: its decision says by its outcome why. Raises MessageError
+    for the id of another message, QueueFullError.
+    """
+    fresh = _unknown(database, memory, requests, batch)
+    if not fresh:
+        return [None] * len(batch)
+    decided = choices.decide_many([requests[place] for place in fresh])
+    published = [
+        (place, version, decision)
+        for place, (version, decision) in zip(fresh, decided, strict=True)
+        if decision.copies or decision.outcome == CONTROL
+    ]
+    contents = {
+        key: _content(version, requests[place], batch[place])
+        for place, version, _ in published
+        if (key := batch[place].key) is not None
+    }
+    row = read_row(database, requests[0].cluster, "cluster")
+    if len(_remember(database, row, contents, requests[0].now)) < len(contents):
+        raise TransientStoreError(
+            f"cluster {row.name!r}: found an id that was published meanwhile, allowed: again, and "
+            "it is left out"
         )
-        error.outcome = decision.outcome
-        raise error
-    guaranteed = guarantee(database, version, request, decision, outgoing)
-    sent = hand_over(database, version, decision, request, outgoing, guaranteed)
-    return decision._replace(messages=tuple(sent))
+    sendings = [
+        handed_over(database, version, decision, requests[place], batch[place])
+        for place, version, decision in published
+        if decision.copies
+    ]
+    places = (place for place, _, decision in published if decision.copies)
+    outcome: list[StoreDecision | None] = [None] * len(batch)
+    for place, (_, decision) in zip(fresh, decided, strict=True):
+        outcome[place] = decision
+    for place, (decision, keys) in zip(places, hand_over(database, sendings), strict=True):
+        outcome[place] = decision._replace(messages=tuple(keys))
+    return outcome
 
 
-def hand_over(
+def no_destination(cluster: str, outcome: str, where: str = "") -> NoDestinationError:
+    """That nobody can get a message. `where`: which of many."""
+    error = NoDestinationError(
+        f"{where}cluster {cluster!r}: found no destination ({outcome}), allowed: "
+        f"{MAKE_IT_GUARANTEED if outcome == REFUSED else PUBLISH_AGAIN}; nothing was sent or "
+        "counted"
+    )
+    error.outcome = outcome
+    return error
+
+
+class HandedOver(NamedTuple):
+    """A message and those who get it."""
+
+    version: Version
+    decision: StoreDecision
+    request: ChoiceRequest
+    outgoing: OutgoingMessage
+    guaranteed: int | None
+    """The number with which it is remembered, None: it is not."""
+
+
+def handed_over(
     database: Database,
     version: Version,
     decision: StoreDecision,
     request: ChoiceRequest,
     outgoing: OutgoingMessage,
-    guaranteed: int | None,
-) -> list[str]:
-    """Send a message to the queues of those that were chosen; the ids that it has there.
+) -> HandedOver:
+    """A message that is about to be sent, and is remembered if it is guaranteed."""
+    guaranteed = guarantee(database, version, request, decision, outgoing)
+    return HandedOver(version, decision, request, outgoing, guaranteed)
 
-    `guaranteed`: the number with which it is remembered, None: it is not.
+
+def hand_over(
+    database: Database, every: Sequence[HandedOver]
+) -> list[tuple[StoreDecision, list[str]]]:
+    """Send messages of one cluster to the queues of those that were chosen.
+
+    Returns each decision, and the ids that its message has in the queues of its copies.
     """
-    cluster = version.start.cluster
-    row = None
-    if guaranteed is not None or cluster.timed(()):
-        row = read_row(database, request.cluster, "cluster")
-    getting = cluster.eligible(cluster.values_of(request.message)).recipients
-    shared = {cluster.object_of(member) for member in getting}
-    sent = []
+    if not every:
+        return []
+    request = every[0].request
+    awaited = any(map(_is_awaited, every))
+    row = read_row(database, request.cluster, "cluster") if awaited else None
     engine = engine_of(database, request.now, request.actor)
-    for (name, _), (id_, part) in zip(decision.copies, decision.to, strict=True):
-        to = cluster.queue(version.member_of[id_]) or name
+    by_queue: dict[str, list[tuple[int, int, OutgoingMessage]]] = {}
+    for place, handed in enumerate(every):
+        cluster = handed.version.start.cluster
+        for copy, (name, _) in enumerate(handed.decision.copies):
+            member = handed.version.member_of[handed.decision.to[copy][0]]
+            to = cluster.queue(member) or name
+            by_queue.setdefault(to, []).append((place, copy, replace(handed.outgoing)))
+    keys = [[""] * len(handed.decision.copies) for handed in every]
+    for to, copies in by_queue.items():
         queue = made_queue(database, to, request.now)
-        copy = _with_new_key(database, queue, decision, outgoing)
-        key = _send_one(engine, to, copy)
-        sent.append(key)
-        if row is not None:
+        batch = [
+            _with_new_key(database, queue, every[place].decision, message)
+            for place, _, message in copies
+        ]
+        waits: list[Row] = []
+        for (place, copy, _), key in zip(copies, _sent(engine, to, batch), strict=True):
+            keys[place][copy] = key
+            if _is_awaited(every[place]):
+                waits.append(_awaited(every[place], copy, key))
+        if waits and row is not None:
             database.run("set_completing", queue=queue.id)
-            database.run(
-                "add_published",
-                queue=queue.id,
-                key=key,
-                cluster=row.id,
-                destination=id_,
-                part=part,
-                version=decision.version,
-                guaranteed=guaranteed,
-                shared=int(cluster.object_of(version.member_of[id_]) in shared),
-            )
-    return sent
+            database.many("add_published", waits, queue=queue.id, cluster=row.id)
+    return [(handed.decision, keys[place]) for place, handed in enumerate(every)]
 
 
-def _send_one(engine: QueueEngine, queue: str, message: OutgoingMessage) -> str:
-    """Send one of the copies of a message; its id in this queue."""
-    (key,) = engine.send(queue, lambda _: [replace(message)])
-    return key
+def _sent(engine: QueueEngine, queue: str, batch: list[OutgoingMessage]) -> list[str]:
+    """Send messages; their ids in this queue."""
+    return engine.send(queue, lambda _: batch)
+
+
+def _is_awaited(handed: HandedOver) -> bool:
+    """Whether the cluster waits for the settlement of the message."""
+    return handed.guaranteed is not None or handed.version.start.cluster.timed(())
+
+
+def _awaited(handed: HandedOver, copy: int, key: str) -> Row:
+    """What the cluster has to know when a copy is settled, which has this id in its queue."""
+    version = handed.version
+    cluster = version.start.cluster
+    getting = cluster.eligible(cluster.values_of(handed.request.message)).recipients
+    id_, part = handed.decision.to[copy]
+    shared = cluster.object_of(version.member_of[id_]) in map(cluster.object_of, getting)
+    return key, id_, part, handed.decision.version, handed.guaranteed, int(shared)
 
 
 def _with_new_key(
@@ -145,33 +232,74 @@ def publish_one(
     return decision._replace(messages=() if key is None else (key,))
 
 
-def _stream(database: Database, row: ClusterRow, request: ChoiceRequest) -> str:
-    """What else tells two messages of one id apart: the same body to another subject is another."""
-    cluster = read_version(database, row).start.cluster
-    if not cluster.policy.streams:
-        return ""
-    return ":" + "/".join(cluster.stream(cluster.values_of(request.message)))
+def _unknown(
+    database: Database,
+    memory: ClusterMemory,
+    requests: Sequence[ChoiceRequest],
+    batch: Sequence[OutgoingMessage],
+) -> list[int]:
+    """The places of the messages whose ids are new to the cluster. Raises MessageError."""
+    row = read_row(database, requests[0].cluster, "cluster")
+    version = memory.version(database, row)
+    now = time_of(database, requests[0].now)
+    contents: dict[str, str] = {}
+    fresh = []
+    for place, (request, message) in enumerate(zip(requests, batch, strict=True)):
+        if message.key is None:
+            fresh.append(place)
+            continue
+        content = _content(version, request, message)
+        if message.key not in contents:
+            fresh.append(place)
+        if contents.setdefault(message.key, content) != content:
+            raise other_message(message.key)
+    rows = database.run("message_ids", queue=-row.id, keys=[*contents]) if contents else ()
+    known = {key: content for key, at, content in rows if at >= now - REMEMBERED}
+    for key, content in known.items():
+        if contents[key] != content:
+            raise other_message(key)
+    return [place for place in fresh if batch[place].key not in known]
 
 
-def _remember(database: Database, request: ChoiceRequest, outgoing: OutgoingMessage) -> bool:
-    """Whether a message's id is new to the cluster. Raises MessageError for another's id."""
-    row = read_row(database, request.cluster, "cluster")
-    now = time_of(database, request.now)
-    content = digest(outgoing.format, outgoing.body) + _stream(database, row, request)
+def _remember(
+    database: Database, row: ClusterRow, contents: Mapping[str, str], clock: int | None
+) -> set[str]:
+    """Remember ids with what their messages say; those that were new to the cluster."""
+    if not contents:
+        return set()
+    now = time_of(database, clock)
+    keys = sorted(contents)  # in one order, so that two senders never wait for each other
     rows = database.run(
         "add_message_ids",
         queue=-row.id,
-        keys=[outgoing.key],
-        digests=[content],
+        keys=keys,
+        digests=[contents[key] for key in keys],
         at=now,
         before=now - REMEMBERED,
     )
-    if rows:
+    return {key for (key,) in rows}
+
+
+def _content(version: Version, request: ChoiceRequest, outgoing: OutgoingMessage) -> str:
+    """What tells two messages of one id apart: the same body to another subject is another."""
+    cluster = version.start.cluster
+    of_body = digest(outgoing.format, outgoing.body)
+    if not cluster.policy.streams:
+        return of_body
+    return of_body + ":" + "/".join(cluster.stream(cluster.values_of(request.message)))
+
+
+def _is_new(database: Database, request: ChoiceRequest, outgoing: OutgoingMessage) -> bool:
+    """Whether a message's id is new to the cluster, which remembers it from now on.
+
+    Raises MessageError for another's id.
+    """
+    key = outgoing.key or ""
+    row = read_row(database, request.cluster, "cluster")
+    content = _content(read_version(database, row), request, outgoing)
+    if _remember(database, row, {key: content}, request.now):
         return True
-    ((_, _, known),) = database.run("message_ids", queue=-row.id, keys=[outgoing.key])
+    ((_, _, known),) = database.run("message_ids", queue=-row.id, keys=[key])
     if known != content:
-        raise MessageError(
-            f"id: found {outgoing.key!r}, which another message had before, allowed: an id of its "
-            "own for each message"
-        )
+        raise other_message(key)
     return False

@@ -21,7 +21,7 @@ from fairlead.store.clusters.changing import Author, make_due
 from fairlead.store.clusters.choosing import ChoiceRequest, Choices
 from fairlead.store.clusters.events import moment
 from fairlead.store.clusters.memory import ClusterMemory
-from fairlead.store.clusters.publishing import hand_over
+from fairlead.store.clusters.publishing import HandedOver, hand_over
 from fairlead.store.clusters.state import read_row
 from fairlead.store.clusters.subscribing import state_of
 from fairlead.store.clusters.subscription import Subscription
@@ -149,7 +149,8 @@ class _Rerouting(NamedTuple):
             request = self._asked(known)
             version, decision = self.choices.decide_again(request, known.sequence)
             if decision.copies:
-                hand_over(self.database, version, decision, request, outgoing, known.id)
+                again = HandedOver(version, decision, request, outgoing, known.id)
+                hand_over(self.database, [again])
                 return f"{RELEASED}: it goes to {decision.destination}"
             outcome, reason = decision.outcome, NOBODY_LEFT
         self.database.run(

@@ -269,7 +269,7 @@ def _known(database: Database, queue: Queue, batch: Sequence[OutgoingMessage]) -
         if message.key is not None:
             content = digest(message.format, message.body)
             if digests.setdefault(message.key, content) != content:
-                raise _other_message(message.key)
+                raise other_message(message.key)
             first.setdefault(message.key, position)
     if not first:
         return set()
@@ -278,7 +278,7 @@ def _known(database: Database, queue: Queue, batch: Sequence[OutgoingMessage]) -
     known = database.run("message_ids", queue=queue.id, keys=[*digests.keys() - fresh])
     for key, _, content in known:
         if digests[key] != content:
-            raise _other_message(key)
+            raise other_message(key)
     return {
         position
         for position, message in enumerate(batch)
@@ -292,7 +292,7 @@ def _remember(database: Database, queue: Queue, digests: dict[str, str], before:
     )  # a look before the insertion: what is refused then has changed nothing
     for key, at, content in rows:
         if at >= before and digests[key] != content:
-            raise _other_message(key)
+            raise other_message(key)
     keys = sorted(digests)  # in one order, so that two senders never wait for each other
     additions = database.run(
         "add_message_ids",
@@ -305,7 +305,8 @@ def _remember(database: Database, queue: Queue, digests: dict[str, str], before:
     return {key for (key,) in additions}
 
 
-def _other_message(key: str) -> MessageError:
+def other_message(key: str) -> MessageError:
+    """That an id is another message's."""
     return MessageError(
         f"id: found {key!r}, which another message had before, allowed: an id of its own for each "
         "message"

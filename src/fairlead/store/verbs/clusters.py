@@ -10,14 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
+from fairlead.balance.message import CONTROL
 from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError
-from fairlead.store.arguments import cluster_name, whole
+from fairlead.store.arguments import cluster_name, run_name, whole
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
-from fairlead.store.queues.outgoing import OutgoingMessage, Sending, outgoing
+from fairlead.store.queues.outgoing import OutgoingMessage, Sending, outgoing, outgoing_of
 from fairlead.store.verbs.alone import alone
 from fairlead.store.verbs.store_verbs import StoreVerbs, TransactionVerbs
 from fairlead.store.verbs.subscriptions import author_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fairlead.balance.change import Change
     from fairlead.balance.cluster import Cluster
     from fairlead.balance.decision import Decision
+    from fairlead.store.clusters.bulk_runs import BulkRun
     from fairlead.store.clusters.choosing import ChoiceRequest
     from fairlead.store.clusters.deliveries import Delivery
     from fairlead.store.clusters.shares import PoolShares
@@ -68,6 +70,76 @@ class ClusterVerbs(TransactionVerbs):
             request = self._asked(cluster, attributes, new_message.key or "")
             choices = Choices(self._database, self._context.memory)
             return publish(self._database, choices, request, new_message)
+
+    def publish_many(
+        self, cluster: str, messages: Iterable[Mapping[str, Any]]
+    ) -> list[StoreDecision]:
+        """Publish messages, as `Store.publish_many` does."""
+        from fairlead.store.clusters.history import published_before
+        from fairlead.store.clusters.publishing import no_destination
+
+        wanted = cluster_name(cluster)
+        every = list(messages)
+        with self._undone_if_refused():
+            decisions = self.publish_as_found(wanted, every)
+            for place, decision in enumerate(decisions):
+                if decision is not None and not decision.copies and decision.outcome != CONTROL:
+                    raise no_destination(wanted, decision.outcome, f"message {place}: ")
+        known = [
+            published_before(self._database, wanted, str(message["id"]))
+            if decision is None
+            else decision
+            for message, decision in zip(every, decisions, strict=True)
+        ]
+        return [decision for decision in known if decision is not None]
+
+    def publish_as_found(
+        self, cluster: str, messages: Sequence[Mapping[str, Any]]
+    ) -> list[StoreDecision | None]:
+        """The same, but a message that has no destination is left out, and no other with it.
+
+        Its decision has the `outcome` that says why, no sequence and no copies. None: its id is
+        known, and it was not published again.
+        """
+        from fairlead.store.clusters.choosing import Choices
+        from fairlead.store.clusters.publishing import publish_many
+
+        self._check()
+        self._context.check_disk()
+        now = time_of(self._database, self._context.clock())
+        batch, requests = [], []
+        for message in messages:
+            plain = {key: value for key, value in message.items() if key != "message"}
+            new_message = outgoing_of(plain, now)
+            batch.append(new_message)
+            attributes = _said(new_message, message.get("message") or NOTHING)
+            requests.append(self._asked(cluster, attributes, new_message.key or ""))
+        if not batch:
+            return []
+        memory = self._context.memory
+        with self._undone_if_refused():
+            choices = Choices(self._database, memory)
+            return publish_many(self._database, choices, memory, requests, batch)
+
+    def begin_run(self, name: str, batch: int = 0) -> None:
+        """Begin a run of many messages, which is brought once: its name stays with the store.
+
+        `batch`: which part of it, where it comes in several, each with a higher number. The rest of
+        the transaction is this part. Raises MessageError where it was brought before.
+        """
+        from fairlead.store.clusters.bulk_runs import begin_run
+
+        self._check()
+        whole("batch", batch, 0)
+        context = self._context
+        with self._undone_if_refused():
+            begin_run(self._database, run_name(name), batch, context.clock(), context.actor)
+
+    def end_run(self, name: str, messages: int) -> None:
+        """End what was begun with `begin_run`. `messages`: how many were published."""
+        self._check()
+        whole("messages", messages, 0)
+        self._database.run("end_bulk_run", name=run_name(name), messages=messages)
 
     def completed(self, decision: StoreDecision, by: str | None = None) -> None:
         """A message that was chosen for, and not published here, is done.
@@ -189,6 +261,13 @@ class StoreClusters(StoreVerbs):
                 counting = Counting(keeping.allocation, int(keeping.reset_every * 1_000_000))
                 changing.load(database, cluster, counting, author, replace=replace)
 
+    def loaded_cluster(self, cluster: str) -> Cluster:
+        """A cluster as its file said when it was loaded. Raises MessageError."""
+        from fairlead.store.clusters.changing import loaded_cluster
+
+        with self._connection() as database:
+            return loaded_cluster(database, cluster_name(cluster))
+
     def clusters(self) -> list[str]:
         """The names of all clusters."""
         with self._connection() as database:
@@ -255,6 +334,25 @@ class StoreClusters(StoreVerbs):
                 return decision
         with self._writing() as database:
             return self._verbs(database).publish(cluster, body, message, **more)
+
+    def publish_many(
+        self, cluster: str, messages: Iterable[Mapping[str, Any]]
+    ) -> list[StoreDecision]:
+        """Publish messages in one transaction, each after the one before; their decisions.
+
+        Each message is a table with `body`, what `send` takes, and `message`: its routing
+        attributes, as `publish` has them. Raises as `publish`, and then none was published.
+        """
+        return self._publish_many(cluster, list(messages))
+
+    _publish_many = alone(ClusterVerbs.publish_many)
+
+    def bulk_run(self, name: str) -> BulkRun | None:
+        """A run of many messages that was brought, by its name; None: it was not."""
+        from fairlead.store.clusters.bulk_runs import bulk_run
+
+        with self._connection() as database:
+            return bulk_run(database, run_name(name))
 
     def deliveries(self, numbers: Iterable[int]) -> dict[int, Delivery]:
         """How it stands with guaranteed messages that were published, by `StoreDecision.number`.

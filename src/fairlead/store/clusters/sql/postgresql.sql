@@ -72,9 +72,10 @@ SELECT fairlead._run_bind(%(cluster)s, %(key)s, %(destination)s);
 -- unbind: nothing is bound any more
 SELECT fairlead._run_unbind(%(cluster)s);
 
--- add_published: a message whose settlement its cluster waits for
+-- add_published: messages of a queue whose settlement their cluster waits for
 SELECT fairlead._run_add_published(
-  %(queue)s, %(key)s, %(cluster)s, %(destination)s, %(part)s, %(version)s, %(guaranteed)s, %(shared)s);
+  %(queue)s, %(cluster)s, %(key)s::text[], %(destination)s::bigint[], %(part)s::text[], %(version)s::bigint[],
+  %(guaranteed)s::bigint[], %(shared)s::bigint[]);
 
 -- add_guaranteed: a guaranteed message was published
 SELECT fairlead._run_add_guaranteed(%(id)s, %(cluster)s, %(key)s, %(sequence)s, %(said)s,
@@ -109,6 +110,21 @@ SELECT fairlead._run_set_completing(%(queue)s);
 SELECT * FROM fairlead._run_add_event(
   %(id)s, %(time)s, %(kind)s, %(queue)s, %(group)s, %(key)s, %(type)s, %(actor)s, %(detail)s, %(cluster)s,
   %(version)s, %(stream)s, %(destination)s, %(address)s, %(outcome)s, %(sequence)s, %(said)s);
+
+-- add_journal_decided: record decisions
+SELECT fairlead._run_add_decided(
+  %(time)s, %(actor)s, %(cluster)s, %(id)s::bigint[], %(group)s::text[], %(key)s::text[], %(type)s::text[],
+  %(version)s::bigint[], %(stream)s::text[], %(destination)s::text[], %(address)s::text[],
+  %(outcome)s::text[], %(sequence)s::bigint[], %(said)s::text[], %(detail)s::text[]);
+
+-- begin_bulk_run: a run has a name, and nobody else's is called so; no row where one was
+SELECT * FROM fairlead._run_begin_bulk_run(%(name)s, %(batch)s, %(at)s, %(actor)s);
+
+-- end_bulk_run: how much it has brought
+SELECT fairlead._run_end_bulk_run(%(name)s, %(messages)s);
+
+-- bulk_run: what is known of a run
+SELECT batch, at, actor, messages FROM fairlead.bulk_runs WHERE name = %(name)s;
 
 -- events_of_cluster: what happened to a cluster, one event after another
 SELECT id, kind, version, destination, outcome, stream, sequence, detail, said FROM fairlead._cluster_events

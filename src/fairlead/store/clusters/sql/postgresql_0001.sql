@@ -112,3 +112,12 @@ CREATE INDEX acknowledgements_guaranteed ON fairlead.acknowledgements (guarantee
 CREATE VIEW fairlead._cluster_events WITH (security_barrier = true) AS
 SELECT id, kind, key, cluster, version, stream, destination, address, outcome, sequence, detail, said
 FROM fairlead.journal WHERE cluster IS NOT NULL;
+
+-- Runs that have brought many messages at once, so that each is brought once.
+CREATE TABLE fairlead.bulk_runs (
+  name TEXT PRIMARY KEY,
+  batch BIGINT NOT NULL,                      -- the last part of it that arrived; 0: it has one part
+  at BIGINT NOT NULL,                         -- when that was
+  actor TEXT NOT NULL,
+  messages BIGINT NOT NULL                    -- that were published, of all parts
+);

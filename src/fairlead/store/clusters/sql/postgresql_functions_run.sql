@@ -132,15 +132,17 @@ BEGIN
   DELETE FROM fairlead.bindings WHERE cluster = p_cluster AND destination = p_destination;
 END $$;
 
--- A message whose settlement its cluster waits for.
+-- Messages of a queue whose settlement their cluster waits for.
 CREATE OR REPLACE FUNCTION fairlead._run_add_published(
-  p_queue bigint, p_key text, p_cluster bigint, p_destination bigint, p_part text, p_version bigint,
-  p_guaranteed bigint, p_shared bigint)
+  p_queue bigint, p_cluster bigint, p_key text[], p_destination bigint[], p_part text[], p_version bigint[],
+  p_guaranteed bigint[], p_shared bigint[])
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  PERFORM fairlead._check_part(p_part);
+  PERFORM fairlead._check_part(p.part) FROM (SELECT DISTINCT x.part FROM unnest(p_part) AS x (part)) p;
   INSERT INTO fairlead.published (queue, key, cluster, destination, part, version, guaranteed, shared)
-  VALUES (p_queue, p_key, p_cluster, p_destination, p_part, p_version, p_guaranteed, p_shared)
+  SELECT p_queue, r.key, p_cluster, r.destination, r.part, r.version, r.guaranteed, r.shared
+  FROM unnest(p_key, p_destination, p_part, p_version, p_guaranteed, p_shared)
+    AS r (key, destination, part, version, guaranteed, shared)
   ON CONFLICT DO NOTHING;
 END $$;
 
@@ -214,6 +216,48 @@ BEGIN
       p_type, p_actor, p_detail, p_cluster, p_version,
       p_stream, p_destination, p_address, p_outcome, p_sequence, p_said)
     RETURNING id;
+END $$;
+
+-- Record decisions, as _run_add_event does one.
+CREATE OR REPLACE FUNCTION fairlead._run_add_decided(
+  p_time bigint, p_actor text, p_cluster text, p_id bigint[], p_group text[], p_key text[], p_type text[],
+  p_version bigint[], p_stream text[], p_destination text[], p_address text[], p_outcome text[],
+  p_sequence bigint[], p_said text[], p_detail text[])
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM fairlead._check_events('{decided}', p_time, p_id);
+  PERFORM fairlead._check_asked(r."group", r.key, r.type, p_actor, r.said)
+    FROM unnest(p_group, p_key, p_type, p_said) AS r ("group", key, type, said);
+  INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, type, actor, detail, cluster,
+    version, stream, destination, address, outcome, sequence, said)
+  SELECT coalesce(r.id, nextval('fairlead.numbers')), p_time, 'decided', '', r."group", r.key, '', r.type,
+    p_actor, r.detail, p_cluster, r.version, r.stream, r.destination, r.address, r.outcome, r.sequence, r.said
+  FROM unnest(p_id, p_group, p_key, p_type, p_version, p_stream, p_destination, p_address, p_outcome,
+      p_sequence, p_said, p_detail)
+    AS r (id, "group", key, type, version, stream, destination, address, outcome, sequence, said, detail);
+END $$;
+
+-- A run of many messages has a name. Whoever finds one of another transaction waits for its end.
+CREATE OR REPLACE FUNCTION fairlead._run_begin_bulk_run(p_name text, p_batch bigint, p_at bigint, p_actor text)
+RETURNS SETOF bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF fairlead._is_name(p_name) IS NOT TRUE OR p_batch IS NULL OR p_batch < 0 THEN
+    PERFORM fairlead._refuse('run: found no name or no number, allowed: a text of printable characters, and '
+      'an integer from 0');
+  END IF;
+  RETURN QUERY
+    INSERT INTO fairlead.bulk_runs AS b (name, batch, at, actor, messages)
+    VALUES (p_name, p_batch, p_at, p_actor, 0)
+    ON CONFLICT (name) DO UPDATE SET batch = excluded.batch, at = excluded.at, actor = excluded.actor
+      WHERE b.batch < excluded.batch
+    RETURNING b.batch;
+END $$;
+
+-- How much a run has brought.
+CREATE OR REPLACE FUNCTION fairlead._run_end_bulk_run(p_name text, p_messages bigint)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE fairlead.bulk_runs SET messages = messages + p_messages WHERE name = p_name AND p_messages >= 0;
 END $$;
 
 -- What a cluster was loaded from.

@@ -71,9 +71,9 @@ ON CONFLICT (cluster, key) DO UPDATE SET destination = excluded.destination;
 -- unbind: nothing is bound any more
 DELETE FROM fairlead_bindings WHERE cluster = :cluster;
 
--- add_published: a message whose settlement its cluster waits for
-INSERT INTO fairlead_published (queue, key, cluster, destination, part, version, guaranteed, shared)
-VALUES (:queue, :key, :cluster, :destination, :part, :version, :guaranteed, :shared)
+-- add_published: messages of a queue whose settlement their cluster waits for
+INSERT INTO fairlead_published (key, destination, part, version, guaranteed, shared, queue, cluster)
+VALUES (:key, :destination, :part, :version, :guaranteed, :shared, :queue, :cluster)
 ON CONFLICT DO NOTHING;
 
 -- add_guaranteed: a guaranteed message was published
@@ -113,6 +113,24 @@ INSERT INTO fairlead_journal (id, time, kind, queue, group_name, key, tenant, co
 VALUES (:id, :time, :kind, :queue, :group, :key, '', NULL, :type, :actor, :detail, :cluster, :version,
   :stream, :destination, :address, :outcome, :sequence, :said)
 RETURNING id;
+
+-- add_journal_decided: record decisions
+INSERT INTO fairlead_journal (id, group_name, key, type, version, stream, destination, address, outcome,
+  sequence, said, detail, time, kind, queue, tenant, actor, cluster)
+VALUES (:id, :group, :key, :type, :version, :stream, :destination, :address, :outcome, :sequence, :said,
+  :detail, :time, 'decided', '', '', :actor, :cluster);
+
+-- begin_bulk_run: a run has a name, and nobody else's is called so; no row where one was
+INSERT INTO fairlead_bulk_runs (name, batch, at, actor, messages) VALUES (:name, :batch, :at, :actor, 0)
+ON CONFLICT (name) DO UPDATE SET batch = excluded.batch, at = excluded.at, actor = excluded.actor
+  WHERE fairlead_bulk_runs.batch < excluded.batch
+RETURNING batch;
+
+-- end_bulk_run: how much it has brought
+UPDATE fairlead_bulk_runs SET messages = messages + :messages WHERE name = :name;
+
+-- bulk_run: what is known of a run
+SELECT batch, at, actor, messages FROM fairlead_bulk_runs WHERE name = :name;
 
 -- events_of_cluster: what happened to a cluster, one event after another
 SELECT id, kind, version, destination, outcome, stream, sequence, detail, said FROM fairlead_journal

@@ -107,6 +107,15 @@ CREATE TABLE fairlead_acknowledgements (
 ) STRICT;
 CREATE INDEX fairlead_acknowledgements_guaranteed ON fairlead_acknowledgements (guaranteed);
 
+-- Runs that have brought many messages at once, so that each is brought once.
+CREATE TABLE fairlead_bulk_runs (
+  name TEXT NOT NULL PRIMARY KEY,
+  batch INTEGER NOT NULL,                      -- the last part of it that arrived; 0: it has one part
+  at INTEGER NOT NULL,                         -- when that was
+  actor TEXT NOT NULL,
+  messages INTEGER NOT NULL                    -- that were published, of all parts
+) STRICT, WITHOUT ROWID;
+
 -- The destinations of all clusters, as PostgreSQL has them; here the view only shows them.
 CREATE VIEW fairlead_machines AS
 WITH counted AS (  -- what the state says, and the choices since

@@ -24,6 +24,7 @@ BEGIN
       ('chooser', '{_run_set_state,_run_add_version,_run_add_choice_run,_run_draw_ticket}'),
       ('chooser', '{_run_bind,_run_add_published,_run_set_completing,_run_add_completion,_run_completions}'),
       ('chooser', '{_run_add_event,_run_add_message_ids,_run_add_queue,_run_numbers,_run_add_guaranteed}'),
+      ('chooser', '{_run_add_decided,_run_begin_bulk_run,_run_end_bulk_run}'),
       ('worker', '{take,more,settle,receive,end_dialog,bind_dialogs,delayed_by,place_of}'),
       ('worker', '{_bring_up_to_date,_switch_tenant}'),
       ('worker', '{_take,_more,_settle_all,_try_settle_all,_settle_one,_try_settle_one,_take_back,_is_held,_try_end_dialog,_try_set_timer,_try_bind}'),
@@ -47,7 +48,8 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead TO fairlead_operator;
 
 -- what they read; nobody writes a table
 GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.declared, fairlead.clusters,
-  fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.listeners TO fairlead_sender;
+  fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.listeners, fairlead.files,
+  fairlead.bulk_runs TO fairlead_sender;
 GRANT SELECT ON fairlead._cluster_events TO fairlead_sender;
 GRANT SELECT (id, time) ON fairlead.journal TO fairlead_sender;
 GRANT SELECT ON fairlead.bindings, fairlead.message_ids, fairlead.guaranteed, fairlead.acknowledgements
@@ -69,7 +71,8 @@ GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.mess
   fairlead.declared, fairlead.lease_holders, fairlead.pending_updates, fairlead.schedules,
   fairlead.limit_states, fairlead.tenants, fairlead.message_ids, fairlead.clusters,
   fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.bindings,
-  fairlead.published, fairlead.guaranteed, fairlead.acknowledgements, fairlead._cluster_events
+  fairlead.published, fairlead.guaranteed, fairlead.acknowledgements, fairlead.bulk_runs,
+  fairlead._cluster_events
   TO fairlead_viewer;
 -- but for the ids of ends: who knows one can act as this end
 GRANT SELECT (id, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,

@@ -56,10 +56,12 @@ VALUES (:id, :queue, :due, :group, :tenant, :priority, :key, :expires, :cost, :t
 -- message_ids: what is remembered with some ids
 SELECT key, at, digest FROM fairlead_message_ids WHERE queue = :queue AND key IN (SELECT value FROM json_each(:keys));
 
--- add_message_ids: remember ids of messages; those that were not known, or whose time is over
+-- add_message_ids: remember ids of messages; those that were not known, or whose time is over. (Of a list
+-- itself the second would be read from its beginning for each entry of the first.)
+WITH digests AS MATERIALIZED (SELECT key, value FROM json_each(:digests))
 INSERT INTO fairlead_message_ids (queue, key, at, digest)
 SELECT :queue, k.value, :at, d.value
-FROM json_each(:keys) k JOIN json_each(:digests) d ON d.key = k.key
+FROM json_each(:keys) k JOIN digests d ON d.key = k.key
 WHERE true
 ON CONFLICT (queue, key) DO UPDATE SET at = excluded.at, digest = excluded.digest
   WHERE fairlead_message_ids.at < :before
