@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from fairlead.order.agenda import Agenda
     from fairlead.order.outlook import Outlook, Standing
     from fairlead.order.queue import Work
+    from fairlead.pipeline.deliver import deliver
     from fairlead.pipeline.dispatch import dispatch, rejected
     from fairlead.pipeline.spark.session import spark_session
+    from fairlead.pipeline.streaming.deliver_stream import deliver_stream
     from fairlead.pipeline.streaming.follow import Following, follow
     from fairlead.pool.counts import DestinationCounts, PoolCounts
     from fairlead.pool.log import PoolRow
@@ -118,6 +120,8 @@ _PLACES = {
     "Transaction": "fairlead.store.transaction",
     "UnreadMessage": "fairlead.store.admin.dialogs",
     "Work": "fairlead.order.queue",
+    "deliver": "fairlead.pipeline.deliver",
+    "deliver_stream": "fairlead.pipeline.streaming.deliver_stream",
     "dispatch": "fairlead.pipeline.dispatch",
     "drop_where": "fairlead.balance.elimination",
     "follow": "fairlead.pipeline.streaming.follow",
@@ -130,6 +134,8 @@ _PLACES = {
 }
 _EXTRAS = {
     "Following": "spark",
+    "deliver": "spark",
+    "deliver_stream": "spark",
     "dispatch": "spark",
     "follow": "spark",
     "rejected": "spark",
@@ -190,6 +196,8 @@ __all__ = [
     "Transaction",
     "UnreadMessage",
     "Work",
+    "deliver",
+    "deliver_stream",
     "dispatch",
     "drop_where",
     "follow",

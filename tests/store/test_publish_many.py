@@ -64,7 +64,7 @@ def cluster_rows(store: Store) -> list[tuple[Any, ...]]:
     dot = "_" if store.has_one_writer else "."
     with store._connection() as database:
         rows = database.execute(
-            f"SELECT name, version, first + taken, state FROM fairlead{dot}clusters ORDER BY name"
+            f"SELECT name, version, first + taken, state FROM fairlead{dot}clusters ORDER BY name"  # noqa: S608
         ).fetchall()
     return [(*row[:3], row[3] and json.loads(row[3])) for row in rows]
 
@@ -233,7 +233,7 @@ def test_an_id_that_is_published_meanwhile_is_left_out(opened: Open) -> None:
         waiting.start()
         until(lambda: _waits(tx))
     waiting.join(10)
-    assert [each.number for each in found][0] == first.number
+    assert found[0].number == first.number
     assert [each.sequence for each in found] == [0, 1]
     assert store.pool("pool").choices == 2
 

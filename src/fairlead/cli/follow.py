@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +17,7 @@ from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console
 from fairlead.cli.spark import started
+from fairlead.cli.stream_options import FollowOptions
 from fairlead.cli.table import MessagesTable
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
@@ -34,16 +34,6 @@ SECONDS_A_PAGE: Final = 10
 LOOK: Final = 0.5
 """Seconds after which a signal is seen."""
 ENDING: Final = (signal.SIGINT, signal.SIGTERM)
-
-
-@dataclass(frozen=True)
-class FollowOptions:
-    """Options that only a stream has. Times in seconds."""
-
-    horizon: float
-    every: float
-    files: int
-    available_now: bool
 
 
 def run_follow(

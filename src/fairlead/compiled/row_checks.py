@@ -24,6 +24,9 @@ from fairlead.errors import MessageError
 
 NUMBER_OR_TEXT: Final = ("position", "service_time", *WHOLE_NUMBERS)
 """Columns of these names have a type that is a number, or text."""
+SENT: Final = ("priority", "cost")
+SENT_SECONDS: Final = ("delay", "expires")
+"""Of a message that goes into a queue: from its arrival on."""
 EVERYBODY: Final = ("id", "cluster", "group", "tenant")
 """What is read of each message, whatever the policy."""
 
@@ -66,10 +69,13 @@ class RowCheck(NamedTuple):
     """None: all rows."""
 
 
-def row_checks(columns: Collection[str], *plans: Plan, worked: bool) -> Iterator[RowCheck]:
+def row_checks(
+    columns: Collection[str], *plans: Plan, worked: bool, sent: bool = False
+) -> Iterator[RowCheck]:
     """What must hold of each row, in this order.
 
-    `worked`: whether messages are worked on (replay), not only decided.
+    `worked`: whether messages are worked on (replay), not only decided. `sent`: whether they go
+    into queues.
     """
     heeded = set().union(*(plan.relevant_attributes for plan in plans))
     yield RowCheck(CellCondition.SAID, "id", "", "id: found nothing, allowed: a text")
@@ -81,9 +87,13 @@ def row_checks(columns: Collection[str], *plans: Plan, worked: bool) -> Iterator
     if "service_time" in columns:
         yield from _services([ALL_WORK] if worked else [served(plan) for plan in plans])
     for name, (least, most) in WHOLE_NUMBERS.items():
-        if worked and name in columns:
+        if (worked or (sent and name in SENT)) and name in columns:
             allowed = f"an integer from {least} to {most}, or empty"
             yield RowCheck(CellCondition.WHOLE, name, allowed, least=least, most=most)
+    for name in SENT_SECONDS:
+        if sent and name in columns:
+            allowed = f"{SECONDS}, or empty"
+            yield RowCheck(CellCondition.SERVICE, name, allowed, most=LONGEST_SERVICE, whose=None)
     yield from word_checks(columns, heeded)
 
 

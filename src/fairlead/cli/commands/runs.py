@@ -75,6 +75,33 @@ def dispatch(
     ] = False,
     every: Every = None,
     files_a_batch: FilesABatch = None,
+    deliver: Annotated[
+        str | None,
+        typer.Option(
+            "--deliver",
+            metavar="URL",
+            help="Publish the messages into the queues of this store, which decides: "
+            "`sqlite:///work.db` or `postgresql://user@host/database`.",
+        ),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--run",
+            metavar="NAME",
+            help="With --deliver: the run's name, under which the store takes it once. Default: "
+            "made of the files.",
+        ),
+    ] = None,
+    body: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--body",
+            metavar="COLUMN",
+            help="With --deliver: the column of the body; several make one of JSON. Default: "
+            "`body`.",
+        ),
+    ] = None,
     fail_if: FailIf = None,
     dry_run: Annotated[
         bool,
@@ -95,6 +122,10 @@ def dispatch(
     With `--follow` MESSAGES is a folder, and files that are moved into it are decided on in
     micro-batches; the same command goes on where it ended.
 
+    With `--deliver` a store decides, as if each message had been published there: all of them are
+    in its queues afterwards, or none. The folder, if there is one, gets `rejected/` and
+    `delivered.json`.
+
     `--fail-if` looks at rejected, no_destination and not_routed, as a number or in per cent.
 
     Example: `fairlead dispatch calls.csv -c pool.toml -o routed --column "time=started_at"`
@@ -103,8 +134,45 @@ def dispatch(
     if engine is EngineName.memory:
         refuse_of_spark({"--master": master, "--horizon": horizon, "--follow": follow})
     from fairlead.cli.dispatch import run_dispatch
+    from fairlead.cli.stream_options import FollowOptions, refuse_without_follow
 
     table = MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option)
+    of_streams: dict[str, object] = {
+        "--available-now": available_now,
+        "--every": every,
+        "--files-a-batch": files_a_batch,
+    }
+    if deliver is not None:
+        from fairlead.cli.deliver import DeliverOptions, run_deliver, run_deliver_stream
+
+        given: dict[str, object] = {"--dry-run": dry_run, "--changes": changes}
+        given |= {"--horizon": horizon}
+        given |= {"--no-report": no_report, "--engine memory": engine is EngineName.memory}
+        refuse_with("--deliver", given)
+        options = DeliverOptions(deliver, run, body or [])
+        if follow:
+            given = {"--overwrite": overwrite, "--fail-if": fail_if, "--trust-ids": trust_ids}
+            refuse_with("--follow", given | {"--format": format is not ResultFormat.parquet})
+            if out is None:
+                raise UserError("--out: found nothing, allowed with --follow: a folder")
+            stream = FollowOptions(DAY, every or EVERY, files_a_batch or FILES, available_now)
+            run_deliver_stream(table, cluster, out, options, master=master, follow=stream)
+            return
+        refuse_without_follow(of_streams)
+        status = run_deliver(
+            table,
+            cluster,
+            out,
+            options,
+            file_format=format.value,
+            trust_ids=trust_ids,
+            fail_if=fail_if or [],
+            overwrite=overwrite,
+            master=master,
+        )
+        raise typer.Exit(status)
+    for name in (name for name, value in {"--run": run, "--body": body}.items() if value):
+        raise UserError(f"{name}: found without --deliver, allowed: with it")
     if dry_run:
         refuse_with("--dry-run", {"--follow": follow, "--horizon": horizon})
         from fairlead.cli.dry_run import run_dry
@@ -127,7 +195,7 @@ def dispatch(
         raise UserError("--out: found nothing, allowed: a folder for the results, or --dry-run")
     whole_line = None if no_report else command_line(["fairlead", *context.obj])
     if follow:
-        from fairlead.cli.follow import FollowOptions, run_follow
+        from fairlead.cli.follow import run_follow
 
         if overwrite:
             raise UserError("--overwrite: found with --follow, which goes on with what is there")
@@ -146,9 +214,7 @@ def dispatch(
             ),
         )
         return
-    options = {"--available-now": available_now, "--every": every, "--files-a-batch": files_a_batch}
-    for name in (name for name, value in options.items() if value):
-        raise UserError(f"{name}: found without --follow, allowed: with it")
+    refuse_without_follow(of_streams)
     status = run_dispatch(
         table,
         cluster,

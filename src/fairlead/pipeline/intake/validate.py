@@ -57,14 +57,16 @@ LONGEST_DATE = 10
 DECIMAL = "decimal(28,9)"
 
 
-def validate(messages: DataFrame, *plans: Plan, worked: bool = False) -> DataFrame:
+def validate(
+    messages: DataFrame, *plans: Plan, worked: bool = False, sent: bool = False
+) -> DataFrame:
     """The same rows with KEY, ID, TIME, SERVICE, GOOD and REASON.
 
-    `worked`: whether they are to be worked on (replay).
+    `worked`: whether they are to be worked on (replay); `sent`: whether they go into queues.
     """
     kinds = {field.name: field.dataType for field in messages.schema.fields}
     _check_types(kinds)
-    checks = list(row_checks(kinds, *plans, worked=worked))
+    checks = list(row_checks(kinds, *plans, worked=worked, sent=sent))
     passed = [PASSED[check.condition](messages, check) for check in checks]
     reasons = [_reason(kinds, check) for check in checks]
     if MALFORMED in kinds:

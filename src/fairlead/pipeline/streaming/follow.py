@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -12,9 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from fairlead.balance.change import Change
@@ -24,13 +21,12 @@ from fairlead.balance.objects import repr_of
 from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError, OutputError, UserError
-from fairlead.pipeline.intake.read import reading
 from fairlead.pipeline.output.read_back import load
 from fairlead.pipeline.output.write import FORMATS
-from fairlead.pipeline.spark.session import compiled_methods
 from fairlead.pipeline.streaming import rolling
 from fairlead.pipeline.streaming.differing import differing
 from fairlead.pipeline.streaming.micro_batch import StreamBatches, decide, nothing, plan_of
+from fairlead.pipeline.streaming.running import BatchWork, RunningStream
 from fairlead.results.summary import Made, Summary
 from fairlead.runs.options import Options
 from fairlead.runs.paths import SUMMARY, local, on_this_machine
@@ -122,10 +118,9 @@ class StreamRequest:
 class Following:
     """A stream that is being dispatched."""
 
-    def __init__(self, query: StreamingQuery, work: _Work, held: ExitStack) -> None:
+    def __init__(self, stream: RunningStream, work: _Work) -> None:
         """Made by `follow`."""
-        self._query, self._work, self._held = query, work, held
-        self._ended = False
+        self._stream, self._work = stream, work
 
     @property
     def summary(self) -> Summary | None:
@@ -135,36 +130,18 @@ class Following:
     @property
     def active(self) -> bool:
         """Whether it goes on."""
-        return bool(self._query.isActive)
+        return self._stream.active
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it has ended; False where it goes on after `timeout` seconds.
 
         Raises what ended it, where that was an error.
         """
-        try:
-            ended = self._query.awaitTermination(timeout)  # type: ignore[arg-type]  # floats do
-        except PySparkException:
-            self._end()
-            if self._work.error is not None:
-                raise self._work.error from None
-            raise
-        if timeout is not None and not ended:
-            return False
-        self._end()
-        return True
+        return self._stream.wait(timeout)
 
     def stop(self) -> None:
         """Let the micro-batch that is under way be finished, and end."""
-        self._work.stopping.set()
-        with self._work.busy:
-            self._query.stop()
-        self._end()
-
-    def _end(self) -> None:
-        if not self._ended:
-            self._ended = True
-            self._held.close()
+        self._stream.stop()
 
 
 class _Work:
@@ -175,22 +152,9 @@ class _Work:
     ) -> None:
         self.stream, self.commit, self.request, self.source = stream, commit, request, source
         self.summary: Summary | None = None
-        self.error: Exception | None = None
-        self.busy = threading.Lock()
-        self.stopping = threading.Event()
 
-    def __call__(self, rows: DataFrame, batch: int) -> None:
-        with self.busy:
-            if self.stopping.is_set():
-                raise _Stopping
-            try:
-                with reading(), compiled_methods(rows):
-                    self._decide(rows, batch)
-            except Exception as error:
-                self.error = error
-                raise
-
-    def _decide(self, rows: DataFrame, batch: int) -> None:
+    def decide(self, rows: DataFrame, batch: int) -> None:
+        """Decide on a micro-batch, unless it is committed, and hand it on."""
         self._check_checkpoint(batch)
         spark = rows.sparkSession
         if batch <= self.commit.batch:
@@ -249,10 +213,6 @@ NO_CONNECT: Final = (
 )
 
 
-class _Stopping(Exception):  # noqa: N818 - it is no error
-    """The stream is being stopped; the micro-batch comes again when it goes on."""
-
-
 def check(out: str, request: StreamRequest) -> bool:
     """Refuse what can be refused without Spark; returns whether the stream has begun before."""
     return _begun(_stream(out, request)).batch >= 0
@@ -271,7 +231,8 @@ def start(messages: DataFrame, out: str, request: StreamRequest, source: Source)
         if work.commit.read:
             work.sum_up(messages.sparkSession)
         work.hand(messages.sparkSession)
-        writer = messages.writeStream.foreachBatch(work)
+        acting = BatchWork(work.decide)
+        writer = messages.writeStream.foreachBatch(acting)
         writer = writer.option("checkpointLocation", on_this_machine(folder.checkpoint))
         every = f"{request.every} seconds"
         query = (
@@ -282,7 +243,7 @@ def start(messages: DataFrame, out: str, request: StreamRequest, source: Source)
     except BaseException:
         held.close()
         raise
-    return Following(query, work, held)
+    return Following(RunningStream(query, acting, held), work)
 
 
 def _stream(out: str, request: StreamRequest) -> StreamBatches:

@@ -34,9 +34,14 @@ def begin_run(database: Database, name: str, batch: int, clock: int | None, acto
         return
     known = bulk_run(database, name)
     assert known is not None  # noqa: S101 - it was in the way
+    raise delivered_before(name, known)
+
+
+def delivered_before(name: str, known: BulkRun) -> DeliveredError:
+    """That a run was brought before."""
     part = f" up to batch {known.batch}" if known.batch else ""
     when = datetime.fromtimestamp(known.at, UTC).isoformat(timespec="seconds")
-    raise DeliveredError(
+    return DeliveredError(
         f"run {name!r}: found one that was brought{part} at {when} by {known.actor}, with "
         f"{known.messages:,} messages, allowed: a name of its own for each run"
     )

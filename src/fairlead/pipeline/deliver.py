@@ -1,0 +1,227 @@
+"""Deliver: the messages of a table go into the queues of a store, as if each had been published.
+
+read → validate → unique → order → publish, all of them in one transaction of the store
+
+The store decides: by the counts that are there when the run begins, and it leaves those that as
+many calls of `publish`, in the order of the table, would have left.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, StringType
+
+from fairlead.balance.cluster import Cluster, clusters_in
+from fairlead.balance.objects import listed
+from fairlead.compiled.plan import Plan
+from fairlead.compiled.required_columns import check_columns
+from fairlead.compiled.row_checks import SENT, SENT_SECONDS
+from fairlead.errors import MessageError
+from fairlead.pipeline.columns import GOOD, ID, KEY, quoted
+from fairlead.pipeline.intake.journal import messages_of
+from fairlead.pipeline.intake.read import checked, reading
+from fairlead.pipeline.intake.unique import unique
+from fairlead.pipeline.intake.validate import refuse_other_units, text, validate, whole_number
+from fairlead.pipeline.spark.session import compiled_methods
+from fairlead.runs.constants import PREFIX
+from fairlead.runs.progress import Progress, quiet
+from fairlead.runs.store_delivery import Delivered, TableRow, clusters_of, deliver_rows
+from fairlead.store.store import Store
+
+BODY: Final = PREFIX + "body"
+CLUSTER: Final = PREFIX + "cluster"
+TEXTS: Final = ("group", "tenant", "type")
+SERVICE: Final = "service_time"
+"""Whether a message is done says the worker, not the table."""
+
+
+@dataclass(frozen=True)
+class DeliverableTable:
+    """A table of which the rows that are messages can be published."""
+
+    plan: Plan
+    rows: DataFrame
+    """All rows, with GOOD and REASON."""
+    columns: Sequence[str]
+    """The messages' own."""
+    ordered: DataFrame
+    """What is published, in order."""
+    as_json: bool
+    """Whether BODY is JSON."""
+
+    def messages(self) -> Iterator[TableRow]:
+        """The messages, in order."""
+        reads = {
+            name: sorted(state.relevant_attributes() & {*self.ordered.columns})
+            for name, state in self.plan.states.items()
+        }
+        only = next(iter(reads)) if len(reads) == 1 else ""
+        for row in self.ordered.toLocalIterator(prefetchPartitions=True):
+            yield self._row(row, row[CLUSTER] or only, reads)
+
+    def _row(self, row: Row, cluster: str, reads: dict[str, list[str]]) -> TableRow:
+        body = row[BODY]
+        plain: dict[str, Any] = {
+            name: row[name]
+            for name in (*TEXTS, *SENT, *SENT_SECONDS)
+            if name in self.ordered.columns and row[name] not in (None, "")
+        }
+        plain["body"] = json.loads(body) if self.as_json else _plain(body)
+        plain["id"] = row[ID]
+        plain["message"] = {
+            name: row[name]
+            for name in reads.get(cluster, ())
+            if name not in ("group", "type") and row[name] not in (None, "")
+        }
+        return TableRow(cluster, row[ID], plain)
+
+
+def deliver(
+    messages: DataFrame,
+    store: Store | str,
+    clusters: Cluster | Iterable[Cluster] | None = None,
+    *,
+    run: str,
+    batch: int = 0,
+    body: str | Sequence[str] = "body",
+    trust_ids: bool = False,
+) -> Delivered:
+    """Publish the messages of a table into the queues of a store: all of them, or none, and once.
+
+    `messages`: as `dispatch` takes them; each is published with its `id`, and with `group`,
+    `tenant`, `priority`, `type`, `cost`, `delay` and `expires` (seconds) where the table has such
+    columns, in the order of `position`, else of `time` and `id`. `store`: an open one, or its URL.
+    `clusters`: those of the store that are meant, as the file that it has loaded says; None: all
+    that it has. `run`: the name of the run, which the store takes once; `batch`: the number of a
+    part, where it comes in several. `body`: the column with the body, bytes or text; of other
+    types, and of several columns, the body is JSON. `trust_ids`: do not look for ids that the table
+    has twice.
+
+    Rows that are no messages are left out and counted. So are messages that the store knows by
+    their ids, or for which there is no destination. Until it has ended, others who choose in these
+    clusters wait. Raises ConfigError, MessageError, DeliveredError, QueueFullError, StoreError;
+    then nothing was published.
+    """
+    chosen = None if clusters is None else clusters_in(clusters)
+    if isinstance(store, str):
+        with Store.open(store, create=False) as opened:
+            return _deliver(messages, opened, chosen, run, batch, body, trust_ids=trust_ids)
+    return _deliver(messages, store, chosen, run, batch, body, trust_ids=trust_ids)
+
+
+def _deliver(
+    messages: DataFrame,
+    store: Store,
+    clusters: Sequence[Cluster] | None,
+    run: str,
+    batch: int,
+    body: str | Sequence[str],
+    *,
+    trust_ids: bool,
+) -> Delivered:
+    plan = Plan(clusters_of(store, clusters), [])
+    with reading(), compiled_methods(messages):
+        ready = prepare(messages, plan, body, "messages", trust_ids=trust_ids)
+        return bring(ready, store, run, batch)
+
+
+def prepare(
+    messages: DataFrame, plan: Plan, body: str | Sequence[str], where: str, *, trust_ids: bool
+) -> DeliverableTable:
+    """Learn which rows are messages, and what of them is published. Raises MessageError."""
+    table = messages_of(messages, [plan], where)
+    own = checked(table, where)
+    made, as_json = _body(table, [body] if isinstance(body, str) else list(body), where)
+    check_columns(plan, [*own, SERVICE], where)
+    columns = [name for name in own if name != SERVICE]
+    table = table.withColumn(BODY, made).drop(SERVICE)
+    rows = validate(table, plan, sent=True)
+    if not trust_ids:
+        rows, _ = unique(rows)
+    named = {*TEXTS, *SENT, *SENT_SECONDS, *plan.relevant_attributes} & {*columns}
+    selection = [
+        text(table, name).alias(name)
+        if name not in (*SENT, *SENT_SECONDS)
+        else (whole_number(table, name) if name in SENT else F.col(name).try_cast("double")).alias(
+            name
+        )
+        for name in sorted(named - {"cluster"})
+    ]
+    good = rows.where(GOOD).select(KEY, ID, BODY, text(table, "cluster").alias(CLUSTER), *selection)
+    return DeliverableTable(plan, rows, columns, good.orderBy(KEY, ID), as_json)
+
+
+def bring(
+    ready: DeliverableTable,
+    store: Store,
+    run: str,
+    batch: int = 0,
+    where: str = "messages",
+    progress: Progress = quiet,
+) -> Delivered:
+    """Publish a table that is ready, in one transaction."""
+    delivered = Delivered(run, batch)
+    kept = ready.ordered.persist()
+    try:
+        with progress("order"):
+            published = kept.count()
+            delivered.read = ready.rows.count()
+            delivered.rejected = delivered.read - published
+            if delivered.rejected and not published:
+                refuse_other_units(ready.rows, where)
+            _refuse_unknown(ready, where)
+        with progress("publish") as tell:
+            deliver_rows(store, delivered, _Again(ready), tell, published)
+    finally:
+        kept.unpersist()
+    return delivered
+
+
+class _Again:
+    """The messages, from the first one on each time that somebody asks for them."""
+
+    def __init__(self, ready: DeliverableTable) -> None:
+        self._ready = ready
+
+    def __iter__(self) -> Iterator[TableRow]:
+        return self._ready.messages()
+
+
+def _refuse_unknown(ready: DeliverableTable, where: str) -> None:
+    """Refuse messages for clusters that the run does not have. Raises MessageError."""
+    names = sorted(ready.plan.states)
+    allowed = names if len(names) > 1 else ["", *names]
+    odd = ready.ordered.where(~F.col(CLUSTER).isin(allowed)).select(ID, CLUSTER).first()
+    if odd is not None:
+        raise MessageError(
+            f"{where}: message {odd[ID]!r}: cluster: found {odd[CLUSTER]!r}, allowed: "
+            f"{listed(names)}; nothing was published"
+        )
+
+
+def _body(messages: DataFrame, names: Sequence[str], where: str) -> tuple[Column, bool]:
+    """The body of each message, and whether it is JSON. Raises MessageError."""
+    for name in names:
+        if name not in messages.columns:
+            raise MessageError(
+                f"{where}: body: found no column {name!r}, allowed: one or several of "
+                f"{listed(messages.columns)}"
+            )
+    if not names:
+        raise MessageError(f"{where}: body: found no column, allowed: one, or several")
+    kind = messages.schema[names[0]].dataType
+    if len(names) == 1 and isinstance(kind, BinaryType | StringType):
+        nothing = F.lit(b"") if isinstance(kind, BinaryType) else F.lit("")
+        return F.coalesce(quoted(names[0]), nothing), False
+    fields = F.struct(*(quoted(name).alias(name) for name in names))
+    return F.to_json(fields, {"ignoreNullFields": "false"}), True
+
+
+def _plain(body: Any) -> Any:  # noqa: ANN401 - bytes or a text
+    return bytes(body) if isinstance(body, bytearray) else body

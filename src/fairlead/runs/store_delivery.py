@@ -1,0 +1,191 @@
+"""Deliver to a store: the messages of a table are published, all of them in one transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from fairlead.balance.cluster import Cluster
+from fairlead.balance.message import CONTROL
+from fairlead.balance.objects import listed
+from fairlead.errors import ConfigError, MessageError, TransientStoreError
+from fairlead.runs.progress import Tell
+from fairlead.store.clusters.bulk_runs import delivered_before
+from fairlead.store.queues.outgoing import outgoing_of
+
+if TYPE_CHECKING:
+    from fairlead.store.store import Store
+    from fairlead.store.transaction import Transaction
+
+STEP: Final = 1000
+"""So many messages are published at once."""
+TRIES: Final = 3
+"""So often a run is begun where another transaction was in the way."""
+SHOWN: Final = 1000
+"""Messages that were left out, of which the results name at most so many."""
+KNOWN: Final = "known"
+"""Why a message was left out: its id was published before."""
+
+
+@dataclass
+class Delivered:
+    """What a run has brought to a store."""
+
+    run: str
+    """Its name."""
+    batch: int = 0
+    """Which part of it; 0 where it has one."""
+    read: int = 0
+    rejected: int = 0
+    """Rows that are no messages."""
+    published: int = 0
+    """Messages that went to a destination, or to several."""
+    control: int = 0
+    """Messages that are no work, such as a SetPriority: they were noted, and went nowhere."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Messages that were not published, by why: `known` (their id was published before), or the
+    outcome of their decision. They do not count."""
+    destinations: dict[str, Counter[str]] = field(default_factory=dict)
+    """Cluster → destination → messages that it was sent."""
+    examples: list[tuple[str, str]] = field(default_factory=list)
+    """Id, and why, of the first 1,000 messages that were left out."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "run": self.run,
+            "batch": self.batch,
+            "read": self.read,
+            "rejected": self.rejected,
+            "published": self.published,
+            "control": self.control,
+            "left_out": dict(self.left_out),
+            "destinations": {name: dict(sent) for name, sent in self.destinations.items()},
+            "examples": [{"id": id_, "reason": why} for id_, why in self.examples],
+        }
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row of a table that is a message."""
+
+    cluster: str
+    id: str
+    plain: Mapping[str, Any]
+    """As `Store.publish_many` takes it."""
+
+
+def clusters_of(store: Store, clusters: Sequence[Cluster] | None) -> list[Cluster]:
+    """The clusters of a store; `clusters`: those that are meant, which must be there as they are.
+
+    Raises ConfigError.
+    """
+    names = store.clusters()
+    if clusters is None:
+        if not names:
+            raise ConfigError(
+                f"{store.place}: found no cluster, allowed: a store into which load_clusters has "
+                "read a file"
+            )
+        return [store.loaded_cluster(name) for name in names]
+    for cluster in clusters:
+        if cluster.name not in names:
+            raise ConfigError(
+                f"cluster {cluster.name!r}: found none in {store.place}, allowed: "
+                f"{listed(names) or 'one that load_clusters has read; it has none yet'}"
+            )
+        own = store.loaded_cluster(cluster.name).to_dict()
+        wanted = cluster.to_dict()
+        for key in sorted({*own, *wanted}):
+            if own.get(key) != wanted.get(key):
+                raise ConfigError(
+                    f"cluster {cluster.name!r}: found another {key} than in {store.place}, "
+                    "allowed: the file from which the store has loaded it"
+                )
+    return list(clusters)
+
+
+def refuse_known(store: Store, run: str) -> None:
+    """Refuse the name of a run that was brought, before there is work. Raises DeliveredError."""
+    known = store.bulk_run(run)
+    if known is not None:
+        raise delivered_before(run, known)
+
+
+def deliver_rows(
+    store: Store, delivered: Delivered, rows: Iterable[TableRow], tell: Tell, total: int
+) -> None:
+    """Publish messages in their order, in one transaction, and count them in `delivered`.
+
+    `rows`: may be gone through again, where another transaction was in the way. Raises MessageError
+    that names the message, DeliveredError, QueueFullError, StoreError; then nothing was published.
+    """
+    for attempt in range(1, TRIES + 1):
+        trial = Delivered(delivered.run, delivered.batch)
+        try:
+            with store.transaction() as tx:
+                tx.begin_run(delivered.run, delivered.batch)
+                done = 0
+                for batch in _steps(rows):
+                    _publish(tx, trial, batch)
+                    done += len(batch)
+                    tell(done, total)
+                tx.end_run(delivered.run, trial.published)
+        except TransientStoreError:
+            if attempt == TRIES:
+                raise
+        else:
+            delivered.published, delivered.control = trial.published, trial.control
+            delivered.left_out, delivered.destinations = trial.left_out, trial.destinations
+            delivered.examples = trial.examples
+            return
+
+
+def _steps(rows: Iterable[TableRow]) -> Iterator[list[TableRow]]:
+    every = iter(rows)
+    while batch := list(islice(every, STEP)):
+        yield batch
+
+
+def _publish(tx: Transaction, delivered: Delivered, batch: Sequence[TableRow]) -> None:
+    """Publish messages, those of each cluster in their order."""
+    by_cluster = sorted(batch, key=lambda row: row.cluster)
+    for cluster, of_cluster in groupby(by_cluster, key=lambda row: row.cluster):
+        rows = list(of_cluster)
+        try:
+            decisions = tx.publish_as_found(cluster, [row.plain for row in rows])
+        except MessageError as error:
+            raise _named(error, rows) from None
+        sent = delivered.destinations.setdefault(cluster, Counter())
+        for row, decision in zip(rows, decisions, strict=True):
+            if decision is None:
+                _leave_out(delivered, row, KNOWN)
+            elif decision.copies:
+                delivered.published += 1
+                sent.update(map(itemgetter(0), decision.copies))
+            elif decision.outcome == CONTROL:
+                delivered.control += 1
+            else:
+                _leave_out(delivered, row, decision.outcome)
+
+
+def _leave_out(delivered: Delivered, row: TableRow, why: str) -> None:
+    delivered.left_out[why] += 1
+    if len(delivered.examples) < SHOWN:
+        delivered.examples.append((row.id, why))
+
+
+def _named(error: MessageError, rows: Sequence[TableRow]) -> MessageError:
+    """The error with the message that it is about, where it is one that cannot be sent."""
+    for row in rows:
+        plain = {key: value for key, value in row.plain.items() if key != "message"}
+        try:
+            outgoing_of(plain, 0)
+        except MessageError as own:
+            if str(own) == str(error):
+                return MessageError(f"message {row.id!r}: {error}")
+    return error
