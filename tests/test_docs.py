@@ -47,7 +47,7 @@ QUICK = re.compile(r"fairlead (explain|check|policies)\b[^|<>&$]*$")
 """Of these, mistakes are shown, too."""
 ON_SPARK = re.compile(r"fairlead (dispatch|replay|diff|whatif)\b")
 """Of these, memory prints what Spark prints: one page runs them on Spark, and all slowly."""
-PROGRAMS_ON_SPARK = ["spark.py", "spark-decide.py", "spark-sweep.py"]
+PROGRAMS_ON_SPARK = ["spark.py", "spark-decide.py", "spark-sweep.py", "deliver.py"]
 DEMO = ["demo.sh", "flights.sh"]
 TRACES = ["azure.sh", "apache.sh"]
 REPLAYS = ["replay.sh", "scenarios.sh"]

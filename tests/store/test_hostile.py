@@ -249,8 +249,10 @@ def test_a_chooser_says_nothing_that_keeps_others_from_choosing(
     every = (
         ("SELECT fairlead._run_add_completion(1, 1, %s, 1)", (part,)),
         (
-            "SELECT fairlead._run_add_published(1, 1, '{k}', '{1}', ARRAY[%s], '{1}', "
-            "'{NULL}', '{0}')",
+            (
+                "SELECT fairlead._run_add_published(1, 1, '{k}', '{1}', ARRAY[%s], '{1}', "
+                "'{NULL}', '{0}')"
+            ),
             (part,),
         ),
         (f"SELECT {ADD.format(kind='completed', detail='1')}", (part,)),

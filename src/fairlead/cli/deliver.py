@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fairlead.balance.cluster import Cluster
-    from fairlead.runs.store_delivery import Delivered
+    from fairlead.runs.store_delivery import DeliveredRun
 
 GATES: Final[Mapping[str, str | None]] = {"rejected": "rows"}
 NAME: Final = "delivered.json"
@@ -105,7 +105,7 @@ def _deliver(
     overwrite: bool,
     also: Sequence[Path],
     master: str | None,
-) -> Delivered:
+) -> DeliveredRun:
     from fairlead.compiled.plan import Plan
     from fairlead.pipeline.deliver import bring, prepare
     from fairlead.pipeline.intake.read import reading
@@ -166,7 +166,7 @@ def _name_of(table: MessagesTable, clusters: Sequence[Cluster]) -> str:
     return f"{place.name} {hashlib.sha256(made.encode()).hexdigest()[:DIGITS]}"
 
 
-def print_delivered(delivered: Delivered, where: str, out: str | None) -> None:
+def print_delivered(delivered: DeliveredRun, where: str, out: str | None) -> None:
     """What was published, and to whom."""
     to = console()
     rows = [
@@ -250,7 +250,7 @@ def run_deliver_stream(
                     break
 
 
-def _print_batch(delivered: Delivered) -> None:
+def _print_batch(delivered: DeliveredRun) -> None:
     left_out = sum(delivered.left_out.values())
     console().print(
         f"batch {delivered.batch}: in {delivered.read:,} = published {delivered.published:,} + no "

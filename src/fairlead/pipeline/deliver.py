@@ -31,7 +31,7 @@ from fairlead.pipeline.intake.validate import refuse_other_units, text, validate
 from fairlead.pipeline.spark.session import compiled_methods
 from fairlead.runs.constants import PREFIX
 from fairlead.runs.progress import Progress, quiet
-from fairlead.runs.store_delivery import Delivered, TableRow, clusters_of, deliver_rows
+from fairlead.runs.store_delivery import DeliveredRun, TableRow, clusters_of, deliver_rows
 from fairlead.store.store import Store
 
 BODY: Final = PREFIX + "body"
@@ -91,7 +91,7 @@ def deliver(
     batch: int = 0,
     body: str | Sequence[str] = "body",
     trust_ids: bool = False,
-) -> Delivered:
+) -> DeliveredRun:
     """Publish the messages of a table into the queues of a store: all of them, or none, and once.
 
     `messages`: as `dispatch` takes them; each is published with its `id`, and with `group`,
@@ -124,7 +124,7 @@ def _deliver(
     body: str | Sequence[str],
     *,
     trust_ids: bool,
-) -> Delivered:
+) -> DeliveredRun:
     plan = Plan(clusters_of(store, clusters), [])
     with reading(), compiled_methods(messages):
         ready = prepare(messages, plan, body, "messages", trust_ids=trust_ids)
@@ -164,9 +164,9 @@ def bring(
     batch: int = 0,
     where: str = "messages",
     progress: Progress = quiet,
-) -> Delivered:
+) -> DeliveredRun:
     """Publish a table that is ready, in one transaction."""
-    delivered = Delivered(run, batch)
+    delivered = DeliveredRun(run, batch)
     kept = ready.ordered.persist()
     try:
         with progress("order"):

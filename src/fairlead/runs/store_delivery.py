@@ -32,7 +32,7 @@ KNOWN: Final = "known"
 
 
 @dataclass
-class Delivered:
+class DeliveredRun:
     """What a run has brought to a store."""
 
     run: str
@@ -117,7 +117,7 @@ def refuse_known(store: Store, run: str) -> None:
 
 
 def deliver_rows(
-    store: Store, delivered: Delivered, rows: Iterable[TableRow], tell: Tell, total: int
+    store: Store, delivered: DeliveredRun, rows: Iterable[TableRow], tell: Tell, total: int
 ) -> None:
     """Publish messages in their order, in one transaction, and count them in `delivered`.
 
@@ -125,7 +125,7 @@ def deliver_rows(
     that names the message, DeliveredError, QueueFullError, StoreError; then nothing was published.
     """
     for attempt in range(1, TRIES + 1):
-        trial = Delivered(delivered.run, delivered.batch)
+        trial = DeliveredRun(delivered.run, delivered.batch)
         try:
             with store.transaction() as tx:
                 tx.begin_run(delivered.run, delivered.batch)
@@ -151,7 +151,7 @@ def _steps(rows: Iterable[TableRow]) -> Iterator[list[TableRow]]:
         yield batch
 
 
-def _publish(tx: Transaction, delivered: Delivered, batch: Sequence[TableRow]) -> None:
+def _publish(tx: Transaction, delivered: DeliveredRun, batch: Sequence[TableRow]) -> None:
     """Publish messages, those of each cluster in their order."""
     by_cluster = sorted(batch, key=lambda row: row.cluster)
     for cluster, of_cluster in groupby(by_cluster, key=lambda row: row.cluster):
@@ -173,7 +173,7 @@ def _publish(tx: Transaction, delivered: Delivered, batch: Sequence[TableRow]) -
                 _leave_out(delivered, row, decision.outcome)
 
 
-def _leave_out(delivered: Delivered, row: TableRow, why: str) -> None:
+def _leave_out(delivered: DeliveredRun, row: TableRow, why: str) -> None:
     delivered.left_out[why] += 1
     if len(delivered.examples) < SHOWN:
         delivered.examples.append((row.id, why))

@@ -10,7 +10,7 @@ from tests.stores import made_url
 
 from fairlead import Store, deliver_stream
 from fairlead.errors import MessageError, QueueFullError
-from fairlead.runs.store_delivery import Delivered
+from fairlead.runs.store_delivery import DeliveredRun
 
 
 def bring(folder: Path, number: int) -> None:
@@ -30,10 +30,10 @@ def stream(spark: SparkSession, folder: Path) -> DataFrame:
 def test_each_micro_batch_arrives_once(dialect: str, spark: SparkSession, tmp_path: Path) -> None:
     source, checkpoint = tmp_path / "in", str(tmp_path / "checkpoint")
     source.mkdir()
-    found: list[Delivered] = []
+    found: list[DeliveredRun] = []
 
     def to_the_end(place: str = checkpoint, fails: bool = False) -> None:
-        def each(delivered: Delivered) -> None:
+        def each(delivered: DeliveredRun) -> None:
             found.append(delivered)
             if fails:
                 raise ZeroDivisionError

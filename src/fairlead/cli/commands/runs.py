@@ -151,8 +151,8 @@ def dispatch(
         refuse_with("--deliver", given)
         options = DeliverOptions(deliver, run, body or [])
         if follow:
-            given = {"--overwrite": overwrite, "--fail-if": fail_if, "--trust-ids": trust_ids}
-            refuse_with("--follow", given | {"--format": format is not ResultFormat.parquet})
+            refused = {"--overwrite": overwrite, "--fail-if": fail_if, "--trust-ids": trust_ids}
+            refuse_with("--follow", refused | {"--format": format is not ResultFormat.parquet})
             if out is None:
                 raise UserError("--out: found nothing, allowed with --follow: a folder")
             stream = FollowOptions(DAY, every or EVERY, files_a_batch or FILES, available_now)

@@ -17,7 +17,7 @@ from fairlead.errors import DeliveredError, MessageError, StoreError, UserError
 from fairlead.pipeline.deliver import bring, prepare
 from fairlead.pipeline.streaming.follow import EVERY, LONGEST, NO_CONNECT, Source
 from fairlead.pipeline.streaming.running import BatchWork, RunningStream
-from fairlead.runs.store_delivery import Delivered, clusters_of
+from fairlead.runs.store_delivery import DeliveredRun, clusters_of
 from fairlead.store.arguments import run_name
 from fairlead.store.store import Store
 
@@ -34,7 +34,7 @@ class StreamDelivery:
     run: str
     body: str | Sequence[str]
     where: str = "messages"
-    each: Callable[[Delivered], object] | None = None
+    each: Callable[[DeliveredRun], object] | None = None
     """Called after each micro-batch that was published, or was there before."""
 
 
@@ -48,7 +48,7 @@ def deliver_stream(
     body: str | Sequence[str] = "body",
     every: float = EVERY,
     available_now: bool = False,
-    each: Callable[[Delivered], object] | None = None,
+    each: Callable[[DeliveredRun], object] | None = None,
 ) -> RunningStream:
     """Publish a streaming DataFrame into the queues of a store until it is stopped.
 
