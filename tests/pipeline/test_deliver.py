@@ -1,7 +1,7 @@
 """What is delivered to a store is as if each message of the table had been published."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from random import Random
 from typing import Any
@@ -41,6 +41,12 @@ CLUSTERS = [
         destination=[{"name": "G"}, {"name": "H"}],
     ),
 ]
+SHARED = [
+    CLUSTERS[0],
+    Cluster.of("fewest-pending", name="busy", destination=[{"name": "A"}, {"name": "D"}]),
+    *CLUSTERS[2:],
+]
+"""Two of them have one queue."""
 KEYS = ("group", "tenant", "priority", "cost", "type", "delay", "expires")
 
 
@@ -87,9 +93,11 @@ def published(store: Store, rows: list[dict[str, Any]]) -> None:
 def opened() -> Iterator[Callable[..., Store]]:
     with ExitStack() as stack:
 
-        def open_store(dialect: str, clock: Clock | None = None) -> Store:
+        def open_store(
+            dialect: str, clock: Clock | None = None, clusters: Sequence[Cluster] = CLUSTERS
+        ) -> Store:
             store = stack.enter_context(Store.open(made_url(dialect), clock=clock))
-            store.keep_clusters(CLUSTERS)
+            store.keep_clusters(clusters)
             return store
 
         yield open_store
@@ -98,13 +106,21 @@ def opened() -> Iterator[Callable[..., Store]]:
 Opened = Callable[..., Store]
 
 
-@pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
+@pytest.mark.parametrize(
+    ("dialect", "clusters"),
+    [("sqlite", CLUSTERS), ("postgresql", CLUSTERS), ("sqlite", SHARED)],
+    ids=["sqlite", "postgresql", "queues of two clusters"],
+)
 def test_it_is_as_many_calls_of_publish(
-    dialect: str, spark: SparkSession, opened: Opened, monkeypatch: pytest.MonkeyPatch
+    dialect: str,
+    clusters: list[Cluster],
+    spark: SparkSession,
+    opened: Opened,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(store_delivery, "STEP", 17)
     clock = Clock()
-    stores = [opened(dialect, clock) for _ in range(2)]
+    stores = [opened(dialect, clock, clusters) for _ in range(2)]
     random = Random(dialect)  # noqa: S311
     rows = some_rows(random, 150)
     first, second = rows[:70], [*rows[70:], {**rows[3]}, {**rows[80], "id": "after"}]

@@ -8,12 +8,11 @@ many calls of `publish`, in the order of the table, would have left.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StringType
 
@@ -28,15 +27,24 @@ from fairlead.pipeline.intake.journal import messages_of
 from fairlead.pipeline.intake.read import checked, reading
 from fairlead.pipeline.intake.unique import unique
 from fairlead.pipeline.intake.validate import refuse_other_units, text, validate, whole_number
+from fairlead.pipeline.output.copy_out import copy_out
 from fairlead.pipeline.spark.session import compiled_methods
 from fairlead.runs.constants import PREFIX
 from fairlead.runs.progress import Progress, quiet
-from fairlead.runs.store_delivery import DeliveredRun, TableRow, clusters_of, deliver_rows
+from fairlead.runs.staged_delivery import deliver_staged, staged
+from fairlead.runs.store_delivery import (
+    TEXTS,
+    DeliveredRun,
+    RowReader,
+    TableRow,
+    clusters_of,
+    deliver_rows,
+)
+from fairlead.store.clusters.staging import COLUMNS, Brought
 from fairlead.store.store import Store
 
 BODY: Final = PREFIX + "body"
 CLUSTER: Final = PREFIX + "cluster"
-TEXTS: Final = ("group", "tenant", "type")
 SERVICE: Final = "service_time"
 """Whether a message is done says the worker, not the table."""
 
@@ -50,36 +58,27 @@ class DeliverableTable:
     """All rows, with GOOD and REASON."""
     columns: Sequence[str]
     """The messages' own."""
-    ordered: DataFrame
-    """What is published, in order."""
+    unordered: DataFrame
+    """What is published."""
     as_json: bool
     """Whether BODY is JSON."""
 
-    def messages(self) -> Iterator[TableRow]:
-        """The messages, in order."""
+    @property
+    def reader(self) -> RowReader:
+        """What makes messages of its rows."""
+        names = {*self.unordered.columns}
         reads = {
-            name: sorted(state.relevant_attributes() & {*self.ordered.columns})
+            name: tuple(sorted((state.relevant_attributes() & names) - {"group", "type"}))
             for name, state in self.plan.states.items()
         }
-        only = next(iter(reads)) if len(reads) == 1 else ""
-        for row in self.ordered.toLocalIterator(prefetchPartitions=True):
-            yield self._row(row, row[CLUSTER] or only, reads)
+        columns = (*TEXTS, *SENT, *SENT_SECONDS)
+        return RowReader(tuple(name for name in columns if name in names), reads, self.as_json)
 
-    def _row(self, row: Row, cluster: str, reads: dict[str, list[str]]) -> TableRow:
-        body = row[BODY]
-        plain: dict[str, Any] = {
-            name: row[name]
-            for name in (*TEXTS, *SENT, *SENT_SECONDS)
-            if name in self.ordered.columns and row[name] not in (None, "")
-        }
-        plain["body"] = json.loads(body) if self.as_json else _plain(body)
-        plain["id"] = row[ID]
-        plain["message"] = {
-            name: row[name]
-            for name in reads.get(cluster, ())
-            if name not in ("group", "type") and row[name] not in (None, "")
-        }
-        return TableRow(cluster, row[ID], plain)
+    def messages(self) -> Iterator[TableRow]:
+        """The messages, in order."""
+        reader = self.reader
+        for row in self.unordered.orderBy(KEY, ID).toLocalIterator(prefetchPartitions=True):
+            yield reader(row[CLUSTER], row[ID], row[BODY], row.asDict())
 
 
 def deliver(
@@ -154,7 +153,7 @@ def prepare(
         for name in sorted(named - {"cluster"})
     ]
     good = rows.where(GOOD).select(KEY, ID, BODY, text(table, "cluster").alias(CLUSTER), *selection)
-    return DeliverableTable(plan, rows, columns, good.orderBy(KEY, ID), as_json)
+    return DeliverableTable(plan, rows, columns, good, as_json)
 
 
 def bring(
@@ -167,20 +166,35 @@ def bring(
 ) -> DeliveredRun:
     """Publish a table that is ready, in one transaction."""
     delivered = DeliveredRun(run, batch)
-    kept = ready.ordered.persist()
+    kept = ready.unordered.persist()
     try:
-        with progress("order"):
+        with progress("read"):
             published = kept.count()
             delivered.read = ready.rows.count()
             delivered.rejected = delivered.read - published
             if delivered.rejected and not published:
                 refuse_other_units(ready.rows, where)
             _refuse_unknown(ready, where)
+        if all(map(store.can_reserve, ready.plan.states)):
+            deliver_staged(store, delivered, lambda table: _copy(ready, store, table), progress)
+            return delivered
         with progress("publish") as tell:
             deliver_rows(store, delivered, _Again(ready), tell, published)
     finally:
         kept.unpersist()
     return delivered
+
+
+def _copy(ready: DeliverableTable, store: Store, table: str) -> list[Brought]:
+    """Let executors copy the messages into a table of the store."""
+    reader = ready.reader
+
+    def made(attempt: str, row: dict[str, Any]) -> tuple[object, ...]:
+        message = reader(row[CLUSTER], row[ID], row[BODY], row)
+        return staged(attempt, row[KEY], message)
+
+    every = copy_out(ready.unordered, store.url, table, COLUMNS, made)
+    return [Brought(*each) for each in every]
 
 
 class _Again:
@@ -197,7 +211,7 @@ def _refuse_unknown(ready: DeliverableTable, where: str) -> None:
     """Refuse messages for clusters that the run does not have. Raises MessageError."""
     names = sorted(ready.plan.states)
     allowed = names if len(names) > 1 else ["", *names]
-    odd = ready.ordered.where(~F.col(CLUSTER).isin(allowed)).select(ID, CLUSTER).first()
+    odd = ready.unordered.where(~F.col(CLUSTER).isin(allowed)).select(ID, CLUSTER).first()
     if odd is not None:
         raise MessageError(
             f"{where}: message {odd[ID]!r}: cluster: found {odd[CLUSTER]!r}, allowed: "
@@ -221,7 +235,3 @@ def _body(messages: DataFrame, names: Sequence[str], where: str) -> tuple[Column
         return F.coalesce(quoted(names[0]), nothing), False
     fields = F.struct(*(quoted(name).alias(name) for name in names))
     return F.to_json(fields, {"ignoreNullFields": "false"}), True
-
-
-def _plain(body: Any) -> Any:  # noqa: ANN401 - bytes or a text
-    return bytes(body) if isinstance(body, bytearray) else body

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from fairlead.store.store import Store
     from fairlead.store.transaction import Transaction
 
+TEXTS: Final = ("group", "tenant", "type")
+"""Columns of texts that a message is sent with."""
 STEP: Final = 1000
 """So many messages are published at once."""
 TRIES: Final = 3
@@ -79,6 +82,30 @@ class TableRow:
     """As `Store.publish_many` takes it."""
 
 
+@dataclass(frozen=True)
+class RowReader:
+    """Makes of a row of a table what is published; on any machine."""
+
+    columns: tuple[str, ...]
+    """Those of TEXTS, SENT and SENT_SECONDS that the table has."""
+    reads: Mapping[str, tuple[str, ...]]
+    """Cluster → the columns that its policy reads."""
+    as_json: bool
+    """Whether the body is JSON."""
+
+    def __call__(self, cluster: str, id_: str, body: Any, row: Mapping[str, Any]) -> TableRow:  # noqa: ANN401
+        """`row`: the other columns, by their names."""
+        named = cluster or next(iter(self.reads))
+        said = {name: row[name] for name in self.columns if row[name] not in (None, "")}
+        attributes = {
+            name: row[name] for name in self.reads.get(named, ()) if row[name] not in (None, "")
+        }
+        if isinstance(body, bytearray):
+            body = bytes(body)
+        content = json.loads(body) if self.as_json else body
+        return TableRow(named, id_, {**said, "body": content, "id": id_, "message": attributes})
+
+
 def clusters_of(store: Store, clusters: Sequence[Cluster] | None) -> list[Cluster]:
     """The clusters of a store; `clusters`: those that are meant, which must be there as they are.
 
@@ -124,6 +151,7 @@ def deliver_rows(
     `rows`: may be gone through again, where another transaction was in the way. Raises MessageError
     that names the message, DeliveredError, QueueFullError, StoreError; then nothing was published.
     """
+    apart = _have_queues_apart(store)
     for attempt in range(1, TRIES + 1):
         trial = DeliveredRun(delivered.run, delivered.batch)
         try:
@@ -131,7 +159,7 @@ def deliver_rows(
                 tx.begin_run(delivered.run, delivered.batch)
                 done = 0
                 for batch in _steps(rows):
-                    _publish(tx, trial, batch)
+                    _publish(tx, trial, batch if not apart else sorted(batch, key=_cluster_of))
                     done += len(batch)
                     tell(done, total)
                 tx.end_run(delivered.run, trial.published)
@@ -145,6 +173,19 @@ def deliver_rows(
             return
 
 
+def _cluster_of(row: TableRow) -> str:
+    return row.cluster
+
+
+def _have_queues_apart(store: Store) -> bool:
+    """Whether no queue is of two clusters: then it makes no difference which of them goes first."""
+    queues = [
+        {machine.attributes.get("queue") or machine.name for machine in store.pool(name).machines}
+        for name in store.clusters()
+    ]
+    return sum(map(len, queues)) == len(set().union(*queues))
+
+
 def _steps(rows: Iterable[TableRow]) -> Iterator[list[TableRow]]:
     every = iter(rows)
     while batch := list(islice(every, STEP)):
@@ -152,9 +193,8 @@ def _steps(rows: Iterable[TableRow]) -> Iterator[list[TableRow]]:
 
 
 def _publish(tx: Transaction, delivered: DeliveredRun, batch: Sequence[TableRow]) -> None:
-    """Publish messages, those of each cluster in their order."""
-    by_cluster = sorted(batch, key=lambda row: row.cluster)
-    for cluster, of_cluster in groupby(by_cluster, key=lambda row: row.cluster):
+    """Publish messages, each stretch of one cluster at once."""
+    for cluster, of_cluster in groupby(batch, key=_cluster_of):
         rows = list(of_cluster)
         try:
             decisions = tx.publish_as_found(cluster, [row.plain for row in rows])

@@ -89,6 +89,8 @@ class Store(
         self._liveness = liveness
         self.place = place
         """The database, without user and password."""
+        self.url = ""
+        """With which it was opened; it may hold a password."""
         self._own_clock = clock
         self._reserve = liveness.reserve if isinstance(liveness, LockFiles) else None
         room = self._reserve.check if self._reserve else lambda: None
@@ -158,6 +160,7 @@ class Store(
                 return open_postgresql(url)
 
         store = cls(connect, liveness, place, clock)
+        store.url = url
         store.begin(create=create, upgrade=upgrade, lock_timeout=lock_timeout)
         return store
 

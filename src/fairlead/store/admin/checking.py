@@ -32,6 +32,7 @@ CHECKS: Final = {
     "future_resets": "resets that are too far away",
     "future_versions": "changes later than now",
     "lost_published": "messages that a cluster waits for, and that are not there",
+    "left_runs": "runs of many messages that a process was bringing, which is gone",
     "gone_listeners": "processes that are notified, and gone",
 }
 """What statements of these names find, and mend."""

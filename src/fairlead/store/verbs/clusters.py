@@ -6,7 +6,8 @@ What only clusters need is imported where it is used: who has queues alone loads
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
@@ -15,7 +16,7 @@ from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError
 from fairlead.store.arguments import cluster_name, run_name, whole
 from fairlead.store.clusters.decision import StoreDecision
-from fairlead.store.database.clock import time_of
+from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
 from fairlead.store.queues.outgoing import OutgoingMessage, Sending, outgoing, outgoing_of
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from fairlead.store.clusters.bulk_runs import BulkRun
     from fairlead.store.clusters.choosing import ChoiceRequest
     from fairlead.store.clusters.deliveries import Delivery
+    from fairlead.store.clusters.reserving import PreparedTurns, Reservation
     from fairlead.store.clusters.shares import PoolShares
+    from fairlead.store.clusters.staging import StagedRun
 
 NOTHING: Final[Mapping[str, object]] = {}
 
@@ -140,6 +143,50 @@ class ClusterVerbs(TransactionVerbs):
         self._check()
         whole("messages", messages, 0)
         self._database.run("end_bulk_run", name=run_name(name), messages=messages)
+
+    def reserve_turns(self, cluster: str, count: int, prepared: PreparedTurns) -> Reservation:
+        """Reserve turns of a cluster for a run; whoever chooses next goes on behind them.
+
+        Where it has no destination, none is reserved. Raises QueueFullError.
+        """
+        from fairlead.store.clusters.reserving import reserve
+
+        self._check()
+        context = self._context
+        return reserve(
+            self._database,
+            context.memory,
+            prepared,
+            name=cluster_name(cluster),
+            count=count,
+            clock=context.clock(),
+            actor=context.actor,
+        )
+
+    def publish_staged(
+        self, number: int, reservations: Iterable[Reservation]
+    ) -> dict[str, dict[str | None, int]]:
+        """Publish what was brought of a run: by cluster, how many to each destination.
+
+        None: how many were not, as their ids were published meanwhile. Raises as `publish_many`.
+        """
+        self._check()
+        set_clock(self._database, self._context.clock())
+        actor = self._context.actor
+        sent: dict[str, dict[str | None, int]] = {}
+        for reservation in reservations:
+            rows = self._database.run(
+                "decide_staged",
+                number=number,
+                cluster=reservation.cluster,
+                first=reservation.first,
+                version=reservation.version,
+                choices=reservation.choices,
+                actor=actor,
+            )
+            sent[reservation.cluster] = dict(rows)
+        self._database.run("send_staged", number=number, actor=actor)
+        return sent
 
     def completed(self, decision: StoreDecision, by: str | None = None) -> None:
         """A message that was chosen for, and not published here, is done.
@@ -346,6 +393,48 @@ class StoreClusters(StoreVerbs):
         return self._publish_many(cluster, list(messages))
 
     _publish_many = alone(ClusterVerbs.publish_many)
+
+    @contextmanager
+    def staged_run(self, name: str) -> Iterator[StagedRun]:
+        """A run whose messages several processes bring at once; only on PostgreSQL.
+
+        When the block ends, nothing is left of it but what was published. Raises MessageError.
+        """
+        from fairlead.store.clusters.staging import StagedRun
+
+        with self._connection() as database:
+            run = StagedRun(database, run_name(name))
+            try:
+                yield run
+            finally:
+                if not database.lost:
+                    run.end()
+
+    def can_reserve(self, cluster: str) -> bool:
+        """Whether a run can reserve its turns of a cluster, so that nobody waits for it.
+
+        So on PostgreSQL, where plain SQL knows the policy and `allocation` is `exact`. Raises
+        MessageError.
+        """
+        from fairlead.store.clusters.reserving import can_reserve
+
+        with self._connection() as database:
+            return database.remote and can_reserve(database, cluster_name(cluster))
+
+    def prepare_turns(self, cluster: str, count: int) -> PreparedTurns:
+        """The next choices of a cluster, before any of them is reserved."""
+        from fairlead.store.clusters.reserving import prepare
+
+        with self._connection() as database:
+            return prepare(database, self._context.memory, cluster_name(cluster), count)
+
+    def give_back_turns(self, reservations: Iterable[Reservation]) -> None:
+        """Nobody has these turns, where nobody has gone on behind them; else they stay counted."""
+        from fairlead.store.clusters.reserving import give_back
+
+        with self._writing() as database:
+            for reservation in reservations:
+                give_back(database, reservation)
 
     def bulk_run(self, name: str) -> BulkRun | None:
         """A run of many messages that was brought, by its name; None: it was not."""

@@ -337,3 +337,12 @@ WHERE NOT EXISTS (SELECT 1 FROM fairlead.lease_holders h WHERE h.id = s.holder) 
 
 -- mend_gone_listeners: nobody notifies them
 SELECT fairlead._run_mend_gone_listeners();
+
+-- find_left_runs: runs of many messages that a process was bringing, which is gone
+SELECT '', count(*), min(b.name) FROM fairlead.bulk_staging b
+WHERE NOT EXISTS (SELECT 1 FROM pg_locks l WHERE l.locktype = 'advisory' AND l.classid = 1181641070
+  AND l.objid = b.number::bigint
+  AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()));
+
+-- mend_left_runs: nothing is left of them
+SELECT * FROM fairlead._run_sweep_staging();

@@ -57,6 +57,9 @@ SELECT first, version, number, state, choices FROM fairlead.choice_runs
 WHERE cluster = %(cluster)s AND version = %(version)s AND number < %(number)s
 ORDER BY first DESC LIMIT 1;
 
+-- drop_choice_runs: nobody has the turns after this one
+SELECT fairlead._run_drop_choice_runs(%(cluster)s, %(first)s);
+
 -- add_destination: a destination, or what has changed of it
 SELECT fairlead._run_add_destination(%(cluster)s, %(id)s, %(name)s, %(address)s, %(queue)s);
 
@@ -122,6 +125,26 @@ SELECT * FROM fairlead._run_begin_bulk_run(%(name)s, %(batch)s, %(at)s, %(actor)
 
 -- end_bulk_run: how much it has brought
 SELECT fairlead._run_end_bulk_run(%(name)s, %(messages)s);
+
+-- begin_staging: begin to bring a run; the number of its table
+SELECT * FROM fairlead._run_begin_staging(%(name)s);
+
+-- end_staging: nothing is left of what was brought
+SELECT fairlead._run_end_staging(%(number)s);
+
+-- rank_staged: the order of the messages of a run; how many there are, of each cluster
+SELECT * FROM fairlead._run_rank_staged(%(number)s, %(attempts)s::text[], %(rows)s::bigint[]);
+
+-- left_out_staged: some of the messages that are left out
+SELECT * FROM fairlead._run_left_out_staged(
+  %(number)s, %(attempts)s::text[], %(nobody)s::text[], %(most)s);
+
+-- decide_staged: decide about the messages of a run for one cluster
+SELECT * FROM fairlead._run_decide_staged(
+  %(number)s, %(cluster)s, %(first)s, %(version)s, %(choices)s::bigint[], %(actor)s);
+
+-- send_staged: send the messages of a run that were decided about
+SELECT fairlead._run_send_staged(%(number)s, %(actor)s);
 
 -- bulk_run: what is known of a run
 SELECT batch, at, actor, messages FROM fairlead.bulk_runs WHERE name = %(name)s;

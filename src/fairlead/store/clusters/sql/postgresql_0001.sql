@@ -121,3 +121,11 @@ CREATE TABLE fairlead.bulk_runs (
   actor TEXT NOT NULL,
   messages BIGINT NOT NULL                    -- that were published, of all parts
 );
+
+-- Runs whose messages are being brought: each has a table of its own, `staged_` and its number, until they
+-- are published. Whoever brings them holds an advisory lock of the number.
+CREATE TABLE fairlead.bulk_staging (
+  name TEXT PRIMARY KEY,                      -- the run
+  number INTEGER GENERATED ALWAYS AS IDENTITY,
+  login TEXT NOT NULL DEFAULT session_user
+);

@@ -47,6 +47,9 @@ SELECT key, at, digest FROM fairlead.message_ids WHERE queue = %(queue)s AND key
 SELECT * FROM fairlead._run_add_message_ids(
   %(queue)s, %(at)s, %(keys)s::text[], %(digests)s::text[], %(before)s);
 
+-- over_limit: whether a limited queue holds more than so many messages, those that arrive later too
+SELECT 1 FROM fairlead._run_over_limit(%(queue)s, %(most)s) AS is_over WHERE is_over;
+
 -- add_pending_update: what the next reader has to know
 SELECT fairlead._run_add_pending_update(
   %(queue)s, %(kind)s::text[], %(number)s::bigint[], %(group_id)s::bigint[], %(tenant)s::text[],

@@ -88,6 +88,13 @@ BEGIN
     RETURNING key;
 END $$;
 
+-- Whether a queue holds more than so many messages.
+CREATE OR REPLACE FUNCTION fairlead._run_over_limit(p_queue bigint, p_most bigint) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN fairlead._queue_length(p_queue) > p_most;
+END $$;
+
 -- What the next reader has to know.
 CREATE OR REPLACE FUNCTION fairlead._run_add_pending_update(
   p_queue bigint, p_kind text[], p_number bigint[], p_group_id bigint[], p_tenant text[],

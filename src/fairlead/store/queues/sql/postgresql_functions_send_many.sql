@@ -163,8 +163,47 @@ BEGIN
     ORDER BY u.id, u.kind;
 END $$;
 
--- Send many messages; their ids, in their order. The bodies stand in one row of bytes, with where each
--- begins and how long it is.
+-- Send many messages to a queue; their ids, in their order. Of each of `p_every` is wanted what it is sent
+-- with; `due` is 0 where it is not delayed, and `key` is empty where it has no id.
+CREATE OR REPLACE FUNCTION fairlead._send_every(
+  q fairlead.queues, p_every fairlead.delayed[], p_now bigint, p_moment bigint, p_actor text) RETURNS text[]
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  new fairlead.delayed[];
+  numbers bigint[];
+BEGIN
+  PERFORM fairlead._check_many(q, p_every);
+  new := fairlead._remember_many(q, p_every, p_now);
+  IF q.max_waiting IS NOT NULL AND cardinality(new) > 0
+      AND fairlead._queue_length(q.id) + cardinality(new) > q.max_waiting THEN
+    PERFORM fairlead._refuse(format('queue %L: found more than %s messages, with the %s to be sent; '
+      'allowed: as many as max_waiting says; send again later', q.name, q.max_waiting, cardinality(new)),
+      'FL002');
+  END IF;
+  numbers := ARRAY (SELECT nextval('fairlead.numbers') FROM generate_series(1, cardinality(new)));
+  new := ARRAY (SELECT ROW(numbers[r.place], q.id, r.due, r.group_name, r.tenant, r.priority,
+      coalesce(nullif(r.key, ''), 'm-' || numbers[r.place]), r.expires, r.cost, r.type, r.conversation,
+      r.format, r.body)::fairlead.delayed
+    FROM (SELECT e.*, row_number() OVER (ORDER BY e.conversation) AS place FROM unnest(new) e) r
+    ORDER BY r.place);
+  PERFORM fairlead._arrive_many(q, ARRAY (SELECT e FROM unnest(new) e WHERE e.due = 0), p_moment);
+  INSERT INTO fairlead.delayed (id, queue, due, group_name, tenant, priority, key, expires, cost, type,
+      format, body)
+    SELECT e.id, q.id, e.due, e.group_name, e.tenant, e.priority, e.key, e.expires, e.cost, e.type, e.format,
+      e.body
+    FROM unnest(new) e WHERE e.due > 0;
+  INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost, type,
+      actor, detail)
+    SELECT e.id, p_moment, 'sent', q.name, coalesce(e.group_name, ''), e.key, e.tenant,
+      CASE WHEN q.discipline = 'fifo' THEN NULL ELSE e.priority END, e.cost, e.type, p_actor,
+      CASE WHEN e.due > 0 THEN 'due ' || e.due END
+    FROM unnest(new) e ORDER BY e.id;
+  PERFORM fairlead._wake(q.id);
+  RETURN ARRAY (SELECT coalesce(n.key, e.key) FROM unnest(p_every) e
+    LEFT JOIN unnest(new) n ON n.conversation = e.conversation ORDER BY e.conversation);
+END $$;
+
+-- The same, for the library. The bodies stand in one row of bytes, with where each begins and how long it is.
 CREATE OR REPLACE FUNCTION fairlead._send_many(
   p_queue text, p_group text[], p_priority bigint[], p_key text[], p_type text[], p_tenant text[],
   p_cost bigint[], p_due bigint[], p_expires bigint[], p_format bigint[], p_body bytea, p_begin integer[],
@@ -173,46 +212,15 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   q fairlead.queues := fairlead._queue(p_queue, true);
   now bigint := fairlead._now();
-  moment bigint := fairlead._moment(now);
-  every fairlead.delayed[];
-  new fairlead.delayed[];
-  numbers bigint[];
 BEGIN
-  every := ARRAY (SELECT ROW(0, q.id, CASE WHEN r.due > now THEN r.due ELSE 0 END, nullif(r.name, ''),
-      coalesce(r.tenant, ''), r.priority, coalesce(r.key, ''), r.expires, r.cost, r.type, r.place, r.format,
-      substr(p_body, r.start, r.size))::fairlead.delayed
-    FROM unnest(p_group, p_priority, p_key, p_type, p_tenant, p_cost, p_due, p_expires, p_format, p_begin,
-      p_length) WITH ORDINALITY AS r (name, priority, key, type, tenant, cost, due, expires, format, start,
-      size, place) ORDER BY r.place);
-  PERFORM fairlead._check_many(q, every);
-  new := fairlead._remember_many(q, every, now);
-  IF q.max_waiting IS NOT NULL AND cardinality(new) > 0
-      AND fairlead._queue_length(q.id) + cardinality(new) > q.max_waiting THEN
-    PERFORM fairlead._refuse(format('queue %L: found more than %s messages, with the %s to be sent; '
-      'allowed: as many as max_waiting says; send again later', p_queue, q.max_waiting, cardinality(new)),
-      'FL002');
-  END IF;
-  numbers := ARRAY (SELECT nextval('fairlead.numbers') FROM generate_series(1, cardinality(new)));
-  new := ARRAY (SELECT ROW(numbers[r.place], r.queue, r.due, r.group_name, r.tenant, r.priority,
-      coalesce(nullif(r.key, ''), 'm-' || numbers[r.place]), r.expires, r.cost, r.type, r.conversation,
-      r.format, r.body)::fairlead.delayed
-    FROM (SELECT e.*, row_number() OVER (ORDER BY e.conversation) AS place FROM unnest(new) e) r
-    ORDER BY r.place);
-  PERFORM fairlead._arrive_many(q, ARRAY (SELECT e FROM unnest(new) e WHERE e.due = 0), moment);
-  INSERT INTO fairlead.delayed (id, queue, due, group_name, tenant, priority, key, expires, cost, type,
-      format, body)
-    SELECT e.id, q.id, e.due, e.group_name, e.tenant, e.priority, e.key, e.expires, e.cost, e.type, e.format,
-      e.body
-    FROM unnest(new) e WHERE e.due > 0;
-  INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, priority, cost, type,
-      actor, detail)
-    SELECT e.id, moment, 'sent', p_queue, coalesce(e.group_name, ''), e.key, e.tenant,
-      CASE WHEN q.discipline = 'fifo' THEN NULL ELSE e.priority END, e.cost, e.type, p_actor,
-      CASE WHEN e.due > 0 THEN 'due ' || e.due END
-    FROM unnest(new) e ORDER BY e.id;
-  PERFORM fairlead._wake(q.id);
-  RETURN ARRAY (SELECT coalesce(n.key, e.key) FROM unnest(every) e
-    LEFT JOIN unnest(new) n ON n.conversation = e.conversation ORDER BY e.conversation);
+  RETURN fairlead._send_every(q, ARRAY (
+      SELECT ROW(0, q.id, CASE WHEN r.due > now THEN r.due ELSE 0 END, nullif(r.name, ''),
+        coalesce(r.tenant, ''), r.priority, coalesce(r.key, ''), r.expires, r.cost, r.type, r.place, r.format,
+        substr(p_body, r.start, r.size))::fairlead.delayed
+      FROM unnest(p_group, p_priority, p_key, p_type, p_tenant, p_cost, p_due, p_expires, p_format, p_begin,
+        p_length) WITH ORDINALITY AS r (name, priority, key, type, tenant, cost, due, expires, format, start,
+        size, place) ORDER BY r.place),
+    now, fairlead._moment(now), p_actor);
 END $$;
 
 -- The same in a transaction that goes on after a refusal: what was refused, and why.

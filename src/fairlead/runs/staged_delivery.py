@@ -1,0 +1,112 @@
+"""Deliver to a store on PostgreSQL: many processes bring messages, one transaction publishes them.
+
+bring → rank → reserve → publish
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from fairlead.errors import MessageError, StoreError, TransientStoreError
+from fairlead.runs.progress import Progress
+from fairlead.runs.store_delivery import KNOWN, SHOWN, TRIES, DeliveredRun, TableRow
+from fairlead.store.clusters.choosing import as_said
+from fairlead.store.clusters.staging import staged_row
+from fairlead.store.queues.outgoing import outgoing_of
+
+if TYPE_CHECKING:
+    from fairlead.store.clusters.reserving import Reservation
+    from fairlead.store.clusters.staging import Brought, StagedCount
+    from fairlead.store.store import Store
+
+NOBODY: Final = "no-destination"
+
+
+def deliver_staged(
+    store: Store,
+    delivered: DeliveredRun,
+    bring: Callable[[str], Sequence[Brought]],
+    progress: Progress,
+) -> None:
+    """Publish what `bring` copies into a table, and count it in `delivered`.
+
+    Raises what `deliver_rows` does; then nothing was published.
+    """
+    with store.staged_run(delivered.run) as run:
+        with progress("copy"):
+            brought = bring(run.table)
+        with progress("order in the store"):
+            counts = run.rank(brought)
+        for attempt in range(1, TRIES + 1):
+            try:
+                with progress("publish"):
+                    _publish(store, delivered, run.number, counts)
+                break
+            except TransientStoreError:
+                if attempt == TRIES:
+                    raise
+        nobody = [
+            count.cluster
+            for count in counts
+            if count.messages and not delivered.destinations.get(count.cluster)
+        ]
+        if delivered.left_out:
+            delivered.examples = [
+                (id_, KNOWN if known else NOBODY) for id_, known in run.left_out(nobody, SHOWN)
+            ]
+
+
+def staged(attempt: str, key: int, row: TableRow) -> tuple[object, ...]:
+    """A row as it waits in the store. Raises MessageError that names the message."""
+    plain = {name: value for name, value in row.plain.items() if name != "message"}
+    try:
+        outgoing = outgoing_of(plain, 0)
+    except MessageError as error:
+        raise MessageError(f"message {row.id!r}: {error}") from None
+    attributes = {"group": outgoing.group, "type": outgoing.type, **row.plain["message"]}
+    return staged_row(attempt, row.cluster, key, outgoing, as_said(attributes))
+
+
+def _publish(
+    store: Store, delivered: DeliveredRun, number: int, counts: Sequence[StagedCount]
+) -> None:
+    """Reserve the turns, and publish; where that fails, the turns are nobody's."""
+    prepared = {
+        count.cluster: store.prepare_turns(count.cluster, count.messages) for count in counts
+    }
+    with store.transaction() as tx:
+        reservations = [
+            tx.reserve_turns(count.cluster, count.messages, prepared[count.cluster])
+            for count in counts
+        ]
+    try:
+        sent, left_out = _publish_all(store, delivered, number, reservations)
+    except BaseException:
+        with suppress(StoreError):  # else they stay counted, as drawn tickets do
+            store.give_back_turns(reservations)
+        raise
+    left_out[KNOWN] += sum(count.known for count in counts)
+    for count, reservation in zip(counts, reservations, strict=True):
+        if reservation.before == reservation.after:
+            left_out[NOBODY] += count.messages
+    delivered.destinations = sent
+    delivered.control = sum(count.control for count in counts)
+    delivered.left_out = +left_out
+    delivered.published = sum(sum(each.values()) for each in sent.values())
+
+
+def _publish_all(
+    store: Store, delivered: DeliveredRun, number: int, reservations: Sequence[Reservation]
+) -> tuple[dict[str, Counter[str]], Counter[str]]:
+    sent: dict[str, Counter[str]] = {}
+    left_out: Counter[str] = Counter()
+    with store.transaction() as tx:
+        tx.begin_run(delivered.run, delivered.batch)
+        for cluster, to in tx.publish_staged(number, reservations).items():
+            left_out[KNOWN] += to.pop(None, 0)
+            sent[cluster] = Counter({str(name): n for name, n in to.items()})
+        tx.end_run(delivered.run, sum(sum(each.values()) for each in sent.values()))
+    return sent, left_out
