@@ -42,7 +42,7 @@ BEGIN
       ('chooser', '{_run_add_decided,_run_begin_bulk_run,_run_end_bulk_run}'),
       ('chooser', '{_run_begin_staging,_run_end_staging,_run_sweep_staging,_run_rank_staged}'),
       ('chooser', '{_run_left_out_staged,_run_decide_staged,_run_send_staged}'),
-      ('chooser', '{_run_drop_choice_runs,_run_over_limit}'),
+      ('chooser', '{_run_add_reserved,_run_give_back_turns,_run_over_limit}'),
       ('worker', '{take,more,settle,receive,end_dialog,bind_dialogs,delayed_by,place_of}'),
       ('worker', '{_bring_up_to_date,_switch_tenant}'),
       ('worker', '{_take,_more,_settle_all,_try_settle_all,_settle_one,_try_settle_one,_take_back,_is_held,_try_end_dialog,_try_set_timer,_try_bind}'),
@@ -75,7 +75,8 @@ GRANT SELECT ON fairlead.bindings, fairlead.message_ids, fairlead.guaranteed, fa
 GRANT SELECT (id, name, queue, state, token) ON fairlead.groups TO fairlead_chooser;
 GRANT SELECT ON fairlead.groups, fairlead.messages, fairlead.delayed, fairlead.pending_updates,
   fairlead.tenants, fairlead.limit_states, fairlead.lease_holders, fairlead.dead, fairlead.endpoints,
-  fairlead.published, fairlead.journal, fairlead.epochs, fairlead.schedules TO fairlead_worker;
+  fairlead.published, fairlead.journal, fairlead.epochs, fairlead.schedules, fairlead.bulk_staging
+  TO fairlead_worker;
 GRANT SELECT ON fairlead.queue_status, fairlead.waiting, fairlead.held, fairlead.dead_letters,
   fairlead.delayed_messages, fairlead.services, fairlead.conversations, fairlead.events,
   fairlead.machines TO fairlead_worker;
@@ -90,7 +91,7 @@ GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.mess
   fairlead.limit_states, fairlead.tenants, fairlead.message_ids, fairlead.clusters,
   fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.bindings,
   fairlead.published, fairlead.guaranteed, fairlead.acknowledgements, fairlead.bulk_runs,
-  fairlead._cluster_events
+  fairlead.bulk_staging, fairlead._cluster_events
   TO fairlead_viewer;
 -- but for the ids of ends: who knows one can act as this end
 GRANT SELECT (id, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,

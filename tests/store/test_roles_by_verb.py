@@ -98,6 +98,13 @@ def joined(store: Store, url: str) -> None:
 
 
 Verb = Callable[[Store, Store, str], object]
+
+
+def staged(store: Store) -> None:
+    with store.staged_run(some()):
+        pass
+
+
 VERBS: Final[dict[str, tuple[str, Verb]]] = {
     # verb: from which role on; a call with the role's store, the owner's, and the role's URL
     "send": ("sender", lambda s, o, u: s.send("orders", "o", id=some(), group=some())),
@@ -113,6 +120,9 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
         lambda s, o, u: [s.publish_many(c, [{"body": 1, "id": some()}]) for c in CLUSTERS],
     ),
     "loaded_cluster": ("sender", lambda s, o, u: [s.loaded_cluster(c) for c in CLUSTERS]),
+    "can_reserve": ("sender", lambda s, o, u: s.can_reserve("Bangkok")),
+    "prepare_turns": ("sender", lambda s, o, u: s.prepare_turns("Bangkok", 1)),
+    "staged_run": ("chooser", lambda s, o, u: staged(s)),
     "bulk_run": ("sender", lambda s, o, u: s.bulk_run("night")),
     "completed": ("chooser", lambda s, o, u: s.completed(s.next_destination("pending"))),
     "transaction": ("sender", lambda s, o, u: transacted(s)),
@@ -221,6 +231,8 @@ IF_NOTHING_IS_DUE: Final = ("ready",)
 """What is due is done first, and for that a viewer has no right."""
 SEEN: Final = {
     # verbs that a viewer has, too
+    "can_reserve",
+    "prepare_turns",
     "bulk_run",
     *(
         "check_queue",

@@ -19,7 +19,7 @@ from fairlead.store.queues.outgoing import outgoing_of
 
 if TYPE_CHECKING:
     from fairlead.store.clusters.reserving import Reservation
-    from fairlead.store.clusters.staging import Brought, StagedCount
+    from fairlead.store.clusters.staging import Brought, StagedCount, StagedRun
     from fairlead.store.store import Store
 
 NOBODY: Final = "no-destination"
@@ -43,7 +43,7 @@ def deliver_staged(
         for attempt in range(1, TRIES + 1):
             try:
                 with progress("publish"):
-                    _publish(store, delivered, run.number, counts)
+                    _publish(store, delivered, run, counts)
                 break
             except TransientStoreError:
                 if attempt == TRIES:
@@ -71,7 +71,7 @@ def staged(attempt: str, key: int, row: TableRow) -> tuple[object, ...]:
 
 
 def _publish(
-    store: Store, delivered: DeliveredRun, number: int, counts: Sequence[StagedCount]
+    store: Store, delivered: DeliveredRun, run: StagedRun, counts: Sequence[StagedCount]
 ) -> None:
     """Reserve the turns, and publish; where that fails, the turns are nobody's."""
     prepared = {
@@ -79,18 +79,18 @@ def _publish(
     }
     with store.transaction() as tx:
         reservations = [
-            tx.reserve_turns(count.cluster, count.messages, prepared[count.cluster])
+            tx.reserve_turns(run.number, count.cluster, count.messages, prepared[count.cluster])
             for count in counts
         ]
     try:
-        sent, left_out = _publish_all(store, delivered, number, reservations)
+        sent, left_out = _publish_all(store, delivered, run.number, reservations)
     except BaseException:
-        with suppress(StoreError):  # else they stay counted, as drawn tickets do
-            store.give_back_turns(reservations)
+        with suppress(StoreError):  # else whoever sweeps what is left does it
+            run.give_back_turns()
         raise
     left_out[KNOWN] += sum(count.known for count in counts)
     for count, reservation in zip(counts, reservations, strict=True):
-        if reservation.before == reservation.after:
+        if not reservation.has_destinations:
             left_out[NOBODY] += count.messages
     delivered.destinations = sent
     delivered.control = sum(count.control for count in counts)

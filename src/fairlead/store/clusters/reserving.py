@@ -50,9 +50,11 @@ class Reservation(NamedTuple):
     first: int
     choices: list[int]
     """The destination of each turn, by its id. NOBODY: there is none, and none is counted."""
-    before: ClusterRow
-    """Where the cluster stood."""
-    after: ClusterRow
+
+    @property
+    def has_destinations(self) -> bool:
+        """Whether the messages go anywhere."""
+        return NOBODY not in self.choices[:1]
 
 
 def can_reserve(database: Database, name: str) -> bool:
@@ -75,6 +77,7 @@ def reserve(
     memory: ClusterMemory,
     prepared: PreparedTurns,
     *,
+    run: int,
     name: str,
     count: int,
     clock: int | None,
@@ -82,8 +85,8 @@ def reserve(
 ) -> Reservation:
     """Reserve so many turns of a cluster, in the transaction that runs.
 
-    Where there is nobody, none is reserved. Raises QueueFullError where a queue would hold too many
-    messages.
+    `run`: the number of the one that is being brought. Where there is nobody, none is reserved.
+    Raises QueueFullError where a queue would hold too many messages.
     """
     row = read_row(database, name, "lock_cluster")
     now = moment(database, row, clock)
@@ -98,24 +101,24 @@ def reserve(
     else:
         choices = _choices(cluster, count)
     if not count or NOBODY in choices[:1]:
-        return Reservation(name, row.version, row.turn, choices, row, row)
+        return Reservation(name, row.version, row.turn, choices)
     _check_limits(database, version, choices, clock)
     for begin in range(0, count, STRIDE):
         if begin:
             _write(database, row, version, row.turn + begin, cluster, now)
         forward(cluster, choices[begin : begin + STRIDE])
     _write(database, row, version, row.turn + count, cluster, now)
-    after = row._replace(first=row.turn + count, taken=0)
-    set_row(database, after)
-    return Reservation(name, row.version, row.turn, choices, row, after)
-
-
-def give_back(database: Database, reservation: Reservation) -> None:
-    """Nobody has the turns, where nobody has gone on behind them; else they stay counted."""
-    row = read_row(database, reservation.cluster, "lock_cluster")
-    if row._replace(server_time=0) == reservation.after._replace(server_time=0):
-        database.run("drop_choice_runs", cluster=row.id, first=reservation.first)
-        set_row(database, reservation.before)
+    set_row(database, row._replace(first=row.turn + count, taken=0))
+    database.run(
+        "add_reserved",
+        number=run,
+        cluster=row.id,
+        stamp=row.stamp,
+        first=row.first,
+        taken=row.taken,
+        behind=row.turn + count,
+    )
+    return Reservation(name, row.version, row.turn, choices)
 
 
 def _now(database: Database, version: Version, row: ClusterRow) -> Running:

@@ -83,6 +83,10 @@ class StagedRun:
         )
         return [(id_, known) for id_, known in rows]
 
+    def give_back_turns(self) -> None:
+        """Nobody has the turns that were reserved for it, where nobody has gone on behind them."""
+        self._database.run("give_back_turns", number=self.number)
+
     def end(self) -> None:
         """Nothing is left of what was brought, but what was published."""
         self._database.run("end_staging", number=self.number)

@@ -144,7 +144,9 @@ class ClusterVerbs(TransactionVerbs):
         whole("messages", messages, 0)
         self._database.run("end_bulk_run", name=run_name(name), messages=messages)
 
-    def reserve_turns(self, cluster: str, count: int, prepared: PreparedTurns) -> Reservation:
+    def reserve_turns(
+        self, number: int, cluster: str, count: int, prepared: PreparedTurns
+    ) -> Reservation:
         """Reserve turns of a cluster for a run; whoever chooses next goes on behind them.
 
         Where it has no destination, none is reserved. Raises QueueFullError.
@@ -157,6 +159,7 @@ class ClusterVerbs(TransactionVerbs):
             self._database,
             context.memory,
             prepared,
+            run=number,
             name=cluster_name(cluster),
             count=count,
             clock=context.clock(),
@@ -427,14 +430,6 @@ class StoreClusters(StoreVerbs):
 
         with self._connection() as database:
             return prepare(database, self._context.memory, cluster_name(cluster), count)
-
-    def give_back_turns(self, reservations: Iterable[Reservation]) -> None:
-        """Nobody has these turns, where nobody has gone on behind them; else they stay counted."""
-        from fairlead.store.clusters.reserving import give_back
-
-        with self._writing() as database:
-            for reservation in reservations:
-                give_back(database, reservation)
 
     def bulk_run(self, name: str) -> BulkRun | None:
         """A run of many messages that was brought, by its name; None: it was not."""

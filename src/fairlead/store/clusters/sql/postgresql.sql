@@ -57,9 +57,6 @@ SELECT first, version, number, state, choices FROM fairlead.choice_runs
 WHERE cluster = %(cluster)s AND version = %(version)s AND number < %(number)s
 ORDER BY first DESC LIMIT 1;
 
--- drop_choice_runs: nobody has the turns after this one
-SELECT fairlead._run_drop_choice_runs(%(cluster)s, %(first)s);
-
 -- add_destination: a destination, or what has changed of it
 SELECT fairlead._run_add_destination(%(cluster)s, %(id)s, %(name)s, %(address)s, %(queue)s);
 
@@ -131,6 +128,13 @@ SELECT * FROM fairlead._run_begin_staging(%(name)s);
 
 -- end_staging: nothing is left of what was brought
 SELECT fairlead._run_end_staging(%(number)s);
+
+-- add_reserved: a run has reserved turns of a cluster
+SELECT fairlead._run_add_reserved(
+  %(number)s, %(cluster)s, %(stamp)s, %(first)s, %(taken)s, %(behind)s);
+
+-- give_back_turns: a run does not use the turns that it has reserved
+SELECT fairlead._run_give_back_turns(%(number)s);
 
 -- rank_staged: the order of the messages of a run; how many there are, of each cluster
 SELECT * FROM fairlead._run_rank_staged(%(number)s, %(attempts)s::text[], %(rows)s::bigint[]);

@@ -129,3 +129,14 @@ CREATE TABLE fairlead.bulk_staging (
   number INTEGER GENERATED ALWAYS AS IDENTITY,
   login TEXT NOT NULL DEFAULT session_user
 );
+
+-- The turns that runs have reserved and not used yet.
+CREATE TABLE fairlead.bulk_reserved (
+  number INTEGER NOT NULL,                    -- the run's
+  cluster BIGINT NOT NULL,
+  stamp TEXT NOT NULL,                        -- of the version
+  first BIGINT NOT NULL,                      -- where the cluster stood before
+  taken BIGINT NOT NULL,
+  behind BIGINT NOT NULL,                     -- the turn behind those that are reserved
+  PRIMARY KEY (number, cluster)
+);

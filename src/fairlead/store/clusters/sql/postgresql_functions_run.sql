@@ -99,13 +99,6 @@ BEGIN
   VALUES (p_cluster, p_first, p_version, p_at, p_number, p_state, p_choices);
 END $$;
 
--- Turns that were reserved and that nobody has: where the cluster stood in them is forgotten.
-CREATE OR REPLACE FUNCTION fairlead._run_drop_choice_runs(p_cluster bigint, p_first bigint)
-RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  DELETE FROM fairlead.choice_runs WHERE cluster = p_cluster AND first > p_first;
-END $$;
-
 -- A destination, or what has changed of it.
 CREATE OR REPLACE FUNCTION fairlead._run_add_destination(
   p_cluster bigint, p_id bigint, p_name text, p_address text, p_queue text)

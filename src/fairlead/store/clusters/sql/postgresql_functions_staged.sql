@@ -1,6 +1,22 @@
 -- Runs of many messages that several processes bring at once, for the library: the rows wait in a table of
 -- their own, where nobody looks, until one transaction publishes them.
 
+-- Nobody has the turns that a run has reserved, where nobody has gone on behind them; else they stay counted.
+CREATE OR REPLACE FUNCTION fairlead._give_back_turns(p_number bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  reserved record;
+BEGIN
+  FOR reserved IN DELETE FROM fairlead.bulk_reserved r WHERE r.number = p_number RETURNING r.* LOOP
+    UPDATE fairlead.clusters c SET first = reserved.first, taken = reserved.taken
+      WHERE c.id = reserved.cluster AND c.stamp = reserved.stamp AND c.first = reserved.behind AND c.taken = 0;
+    IF FOUND THEN
+      DELETE FROM fairlead.choice_runs x
+        WHERE x.cluster = reserved.cluster AND x.first > reserved.first + reserved.taken;
+    END IF;
+  END LOOP;
+END $$;
+
 -- Drop what runs have left behind whose process is gone; how many of them.
 CREATE OR REPLACE FUNCTION fairlead._run_sweep_staging() RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -13,6 +29,7 @@ BEGIN
     BEGIN
       EXECUTE format('LOCK TABLE fairlead.staged_%s IN ACCESS EXCLUSIVE MODE NOWAIT', left_over.number);
       EXECUTE format('DROP TABLE IF EXISTS fairlead.staged_%s, fairlead.ranked_%s', left_over.number, left_over.number);
+      PERFORM fairlead._give_back_turns(left_over.number);
       DELETE FROM fairlead.bulk_staging b WHERE b.number = left_over.number;
       swept := swept + 1;
     EXCEPTION WHEN lock_not_available THEN NULL;  -- a task of its own still writes; the next look finds it
@@ -61,8 +78,27 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM fairlead._check_staging(p_number);
   EXECUTE format('DROP TABLE IF EXISTS fairlead.staged_%s, fairlead.ranked_%s', p_number, p_number);
+  PERFORM fairlead._give_back_turns(p_number);
   DELETE FROM fairlead.bulk_staging b WHERE b.number = p_number;
   PERFORM pg_advisory_unlock(1181641070, p_number::integer);
+END $$;
+
+-- A run has reserved turns of a cluster.
+CREATE OR REPLACE FUNCTION fairlead._run_add_reserved(
+  p_number bigint, p_cluster bigint, p_stamp text, p_first bigint, p_taken bigint, p_behind bigint)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM fairlead._check_staging(p_number);
+  INSERT INTO fairlead.bulk_reserved (number, cluster, stamp, first, taken, behind)
+    VALUES (p_number, p_cluster, p_stamp, p_first, p_taken, p_behind);
+END $$;
+
+-- A run does not use the turns that it has reserved.
+CREATE OR REPLACE FUNCTION fairlead._run_give_back_turns(p_number bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM fairlead._check_staging(p_number);
+  PERFORM fairlead._give_back_turns(p_number);
 END $$;
 
 -- The order of the messages of a run, of each cluster by itself, but for those whose ids it knows; how many
@@ -149,6 +185,7 @@ BEGIN
   IF own IS NULL THEN
     PERFORM fairlead._refuse_cluster(p_cluster);
   END IF;
+  DELETE FROM fairlead.bulk_reserved r WHERE r.number = p_number AND r.cluster = own;
   EXECUTE format($q$
     WITH known AS (
       DELETE FROM fairlead.ranked_%s k USING fairlead.staged_%s s, fairlead.message_ids i

@@ -64,9 +64,9 @@ BEGIN
       'its own for each message', other));
   END IF;
   RETURN ARRAY (SELECT e FROM unnest(p_every) e LEFT JOIN (
-      SELECT f.key, min(f.conversation) AS place FROM unnest(p_every) f GROUP BY f.key) first
-        ON first.key = e.key
-    WHERE coalesce(e.key, '') = '' OR e.conversation = first.place AND e.key = ANY (fresh)
+      SELECT f.key, min(f.conversation) AS place FROM unnest(p_every) f JOIN unnest(fresh) AS n (key) USING (key)
+      GROUP BY f.key) first ON first.key = e.key
+    WHERE coalesce(e.key, '') = '' OR e.conversation = first.place
     ORDER BY e.conversation);
 END $$;
 
@@ -126,9 +126,10 @@ BEGIN
         array_agg(g.head) INTO f_name, f_id, f_tenant, f_state, f_head
       FROM (SELECT x.name, x.id, x.tenant, x.state, x.head FROM fairlead.groups x
         WHERE x.queue = q.id AND x.name = ANY (names COLLATE "default") ORDER BY x.name FOR KEY SHARE) g;
-    missing := ARRAY (SELECT n.name FROM unnest(names) AS n (name) WHERE n.name <> ALL (f_name));
+    missing := ARRAY (SELECT n.name FROM unnest(names) AS n (name)
+      EXCEPT SELECT f.name FROM unnest(f_name) AS f (name));
     EXIT WHEN fairlead._begin_many(q, ARRAY (SELECT e FROM unnest(firsts) e
-      WHERE e.group_name = ANY (missing)), is_fair, p_moment, turn = 100);
+      JOIN unnest(missing) AS m (name) ON m.name = e.group_name), is_fair, p_moment, turn = 100);
   END LOOP;
   INSERT INTO fairlead.messages (id, queue, group_id, key, arrived, expires, cost, type, format, body)
     SELECT e.id, q.id, coalesce(f.id, first.id, e.id), e.key, p_moment, e.expires, e.cost, e.type, e.format,

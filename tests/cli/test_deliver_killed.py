@@ -1,0 +1,80 @@
+"""A delivery that is killed again and again arrives once: whole, or not at all."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.stores import made_url
+
+from fairlead import Store
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+POOL = """
+policy = "%s"
+name = "pool"
+[[destination]]
+name = "A"
+[[destination]]
+name = "B"
+"""
+ROWS = 30_000
+COMMAND = [sys.executable, "-m", "fairlead", "dispatch", "jobs.jsonl", "-c", "pool.toml"]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "policy"),
+    [("sqlite", "round-robin"), ("postgresql", "round-robin"), ("postgresql", "fewest-pending")],
+    ids=["sqlite", "executors copy", "one transaction"],
+)
+def test_killed_again_and_again(dialect: str, policy: str, tmp_path: Path) -> None:
+    """With kill -9 of all its processes, at any moment; readers look meanwhile."""
+    random = Random(f"{dialect} {policy}")  # noqa: S311
+    (tmp_path / "pool.toml").write_text(POOL % policy, encoding="utf-8")
+    lines = [
+        json.dumps({"id": f"j{k}", "time": k, "body": f"work {k}", "group": f"g{k % 70}"})
+        for k in range(ROWS)
+    ]
+    (tmp_path / "jobs.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    url = made_url(dialect)
+    kills = arrived = 0
+    with Store.open(url) as store:
+        store.load_clusters(tmp_path / "pool.toml")
+        while arrived < 17:
+            with subprocess.Popen(
+                [*COMMAND, "--deliver", url, "--run", f"run {arrived}"],
+                cwd=tmp_path,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            ) as process:
+                until = time.monotonic() + random.uniform(3, 25)
+                while time.monotonic() < until and process.poll() is None:
+                    assert store.pool("pool").choices in (0, ROWS)
+                    assert sum(each.messages for each in store.queues()) in (0, ROWS)
+                    time.sleep(0.05)
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    kills += 1
+            run = store.bulk_run(f"run {arrived}")
+            store.check(repair=True)
+            assert store.check() == []
+            if run is None:
+                assert store.bulk_run("run 0") is None or arrived
+                continue
+            assert run.messages == (ROWS if arrived == 0 else 0)
+            arrived += 1
+        groups: dict[str, list[int]] = {}
+        for queue in ("A", "B"):
+            while work := store.take(queue):
+                with work:
+                    bodies = [int(str(message.body).split()[1]) for message in work]
+                    groups.setdefault(f"{queue} {work.group}", []).extend(bodies)
+        assert sum(map(len, groups.values())) == ROWS
+        assert all(each == sorted(each) for each in groups.values())
+    assert kills > 5
