@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghijklmnoprstu"
+PARTS = "abcdefghijklmnoprstuv"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],
@@ -18,6 +18,7 @@ ON_SPARK = {
     "i": ["report"],
     "k": ["scenarios"],
     "t": ["streams"],
+    "v": ["deliveries"],
     "d": ["on_spark"],
 }
 """The parts that need Spark, in the order in which they run, and the modules of each."""
