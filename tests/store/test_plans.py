@@ -227,12 +227,18 @@ NAMED_CLUSTER: Final = {"cluster": "pool"}
 POOL: Final = {"name": "pool"}
 NEW: Final = {"ids": [10**12], "name": "new"}
 ANY_EVENTS: Final = {
-    **dict.fromkeys(("queue", "cluster", "group", "id", "kind", "start")),
+    **dict.fromkeys(("queue", "cluster", "group", "id", "kind", "start", "end")),
     "first": -(2**63),
     "until": 2**63 - 1,
 }
 OWN: Final[dict[str, dict[str, Any]]] = {
-    "journal": {**ANY_EVENTS, "transaction": 10**12, "after": 10**12},
+    "journal": {
+        **ANY_EVENTS,
+        "transaction": 10**12,
+        "after": 10**12,
+        "last_transaction": str(2**64 - 1),
+        "last": 2**63 - 1,
+    },
     "latest": ANY_EVENTS,
     **{name: {"name": "q"} for name in ("queue", "queue_locked")},
     "add_journal": {**NAMED_QUEUE, "id": None},

@@ -282,15 +282,18 @@ class StoreOperations(StoreVerbs):
         with self._connection() as database:
             return admin.by_tenant(database, self._clock())
 
-    def journal(self, since: str | None = None, **wanted: Unpack[EventChoice]) -> Iterator[Event]:
+    def journal(
+        self, since: str | None = None, *, until: str | None = None, **wanted: Unpack[EventChoice]
+    ) -> Iterator[Event]:
         """The events after a cursor, in their order; None: from the first that is kept.
 
-        `queue`, `cluster`, `group`, `id`, `kind` (or several): only those of this one. `start`:
-        only those from this time on, in seconds. Those that come while they are read are left for
-        the next time. Raises PrunedError where some of them are kept no more, and MessageError.
+        `until`: up to the event with this cursor. `queue`, `cluster`, `group`, `id`, `kind` (or
+        several): only those of this one. `start`, `end`: only those from this time on, or before
+        it, in seconds. Those that come while they are read are left for the next time. Raises
+        PrunedError where some of them are kept no more, and MessageError.
         """
         with self._connection() as database:
-            yield from events(database, since, these(wanted))
+            yield from events(database, since, these(wanted), until)
 
     def latest(self, back: int = 0, **wanted: Unpack[EventChoice]) -> str | None:
         """The cursor of the latest event that the journal gives now; None: there is none.
