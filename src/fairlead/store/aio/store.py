@@ -307,6 +307,7 @@ class AsyncStore:
     purgeable = reads(Store.purgeable)
     delete_queue = writes(Store.delete_queue)
     latest = reads(Store.latest)
+    journal_parts = reads(Store.journal_parts)
     outcome = reads(Store.outcome)
     trace_of = reads(Store.trace_of)
     prune = writes(Store.prune)

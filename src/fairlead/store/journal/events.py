@@ -160,13 +160,13 @@ def events(
     is none, PrunedError where events after it are kept no more, and StoreError where a backup was
     restored and the store was not recovered.
     """
-    place = START if since is None else _read("since", since)
+    place = START if since is None else place_of("since", since)
     epochs = Epochs(database)
     _check_restored(database, epochs, place)
     begun = since is not None
-    last = _latest(database, epochs, 0, ANY) or place
+    last = latest_place(database, epochs) or place
     if until is not None:
-        last = min(last, _read("until", until))
+        last = min(last, place_of("until", until))
     while True:
         rows = database.run(
             "journal",
@@ -205,13 +205,14 @@ def latest(database: Database, back: int = 0, wanted: EventFilter = ANY) -> str 
 
     `back`: of the one so many events before it; None, too, where that is before the last restore.
     """
-    place = _latest(database, Epochs(database), back, wanted)
+    place = latest_place(database, Epochs(database), back, wanted)
     return None if place is None else str(place)
 
 
-def _latest(
-    database: Database, epochs: Epochs, back: int, wanted: EventFilter
+def latest_place(
+    database: Database, epochs: Epochs, back: int = 0, wanted: EventFilter = ANY
 ) -> JournalPlace | None:
+    """The same, as a place."""
     for epoch in range(epochs.current, -1, -1):
         bounds = epochs.bounds(epoch)
         rows = database.run("latest", back=back, **bounds, **wanted._asdict())
@@ -252,7 +253,8 @@ def _check_kept(database: Database, epochs: Epochs, place: JournalPlace) -> None
         )
 
 
-def _read(name: str, cursor: str) -> JournalPlace:
+def place_of(name: str, cursor: str) -> JournalPlace:
+    """The place that a cursor names. Raises MessageError, which calls it `name`."""
     match = CURSOR.fullmatch(str(cursor))
     place = JournalPlace(*(int(part or 0) for part in match.groups())) if match else None
     if place is None or place.transaction > MAX_TRANSACTION or place.number > MAX_NUMBER:

@@ -114,16 +114,8 @@ def _spool(rows: sqlite3.Connection, events: Iterable[Event], cluster: str) -> N
         if event.kind == "decided" and event.cluster == cluster and event.detail != REDELIVERED:
             if place != (place := (event.stream, event.sequence)):
                 position += 1
-            row = {
-                **(json.loads(event.said) if event.said else {}),
-                **{name: getattr(event, name) for name in JOURNAL},
-                "position": position,
-                "id": event.id or f"{event.stream}/{event.sequence}",
-                "attempt": 1,
-            }
-            rows.execute(
-                "INSERT INTO decided (id, said) VALUES (?, ?)", (event.id, json.dumps(row))
-            )
+            text = json.dumps(decision_row(event, position))
+            rows.execute("INSERT INTO decided (id, said) VALUES (?, ?)", (event.id, text))
         elif event.kind == "taken":
             rows.execute("INSERT OR REPLACE INTO taken VALUES (?, ?)", (event.token, event.time))
         elif event.kind == "accepted" and event.id:
@@ -131,6 +123,17 @@ def _spool(rows: sqlite3.Connection, events: Iterable[Event], cluster: str) -> N
             (start,) = began.fetchone() or (event.time,)
             seconds = max(event.time - start, 0)
             rows.execute("UPDATE decided SET seconds = ? WHERE id = ?", (seconds, event.id))
+
+
+def decision_row(event: Event, position: int) -> dict[str, Any]:
+    """A row of a journal: what a message said, and what was decided about it."""
+    return {
+        **(json.loads(event.said) if event.said else {}),
+        **{name: getattr(event, name) for name in JOURNAL},
+        "position": position,
+        "id": event.id or f"{event.stream}/{event.sequence}",
+        "attempt": 1,
+    }
 
 
 def changes(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]:

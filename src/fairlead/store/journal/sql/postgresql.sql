@@ -34,6 +34,9 @@ WHERE id + 0 >= %(first)s AND id + 0 < %(until)s
   ELSE pg_snapshot_xmin(pg_current_snapshot()) END
 ORDER BY journal.transaction DESC, journal.id DESC LIMIT 1 OFFSET %(back)s;
 
+-- place_of_number: where the first event with this number or a later one stands
+SELECT transaction::text::bigint, id FROM fairlead.journal WHERE id >= %(number)s ORDER BY id LIMIT 1;
+
 -- epochs: the events with which the epochs of the journal begin, but for the first one
 SELECT first FROM fairlead.epochs ORDER BY first;
 

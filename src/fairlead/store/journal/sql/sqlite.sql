@@ -47,6 +47,9 @@ SELECT 0, id FROM fairlead_journal WHERE id >= :first AND id < :until
   AND (:end IS NULL OR time < :end)
 ORDER BY id DESC LIMIT 1 OFFSET :back;
 
+-- place_of_number: where the first event with this number or a later one stands
+SELECT 0, id FROM fairlead_journal WHERE id >= :number ORDER BY id LIMIT 1;
+
 -- epochs: the events with which the epochs of the journal begin, but for the first one
 SELECT first FROM fairlead_epochs ORDER BY first;
 
