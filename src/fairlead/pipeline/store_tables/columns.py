@@ -19,7 +19,7 @@ from fairlead.rows import (
     WHOLE,
 )
 from fairlead.store.admin.views import BYTES, VIEW_COLUMNS
-from fairlead.store.journal.export import decision_row
+from fairlead.store.journal.export import journal_row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SAID: Final = tuple(sorted(ATTRIBUTES - {*JOURNAL}))
 """Attributes of messages, which have a column each: what was not said is null."""
+PLACES: Final = {name: place for place, name in enumerate(SAID)}
 COLUMNS: Final[dict[str, dict[str, str]]] = {
     "journal": {column.name: column.kind for column in EVENT_COLUMNS},
     "decisions": {
@@ -83,19 +84,19 @@ def decided(events: Iterable[Event]) -> Iterator[Sequence[Any]]:
 
     What was chosen again as a receiver had failed is left out, as the export of a journal does.
     """
-    names = [name for name in COLUMNS["decisions"] if name != "said"]
     position, message = 0, None
     for event in events:
         if event.detail == REDELIVERED:
             continue
         if message != (message := (event.cluster, event.stream, event.sequence)):
             position = event.position
-        row = decision_row(event, position)
-        yield *(_value(row, name) for name in names), event.said
+        yield *journal_row(event, position), *_said(event.said), event.said
 
 
-def _value(row: dict[str, Any], name: str) -> Any:  # noqa: ANN401 - as the column has it
-    value = row.get(name)
-    if name in JOURNAL or value is None or isinstance(value, str):
-        return value
-    return json.dumps(value)
+def _said(text: str | None) -> list[str | None]:
+    """The values of the attributes of a message, as text."""
+    values: list[str | None] = [None] * len(SAID)
+    for name, value in (json.loads(text) if text else {}).items():
+        if value is not None and (place := PLACES.get(name)) is not None:
+            values[place] = value if isinstance(value, str) else json.dumps(value)
+    return values

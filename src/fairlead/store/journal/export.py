@@ -8,6 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.change import PRESENT
@@ -22,6 +23,8 @@ NAMES: Final = frozenset({"name", "subject", "address", "queue", PRESENT})
 """What no change says of a destination that joins again, or says of it anyway."""
 
 
+OF_JOURNAL: Final = attrgetter(*JOURNAL)
+"""The values of an event that every row of a journal has."""
 SPOOL: Final = (
     "PRAGMA journal_mode = OFF",
     "CREATE TABLE decided (place INTEGER PRIMARY KEY, id TEXT, said TEXT, seconds)",
@@ -114,8 +117,11 @@ def _spool(rows: sqlite3.Connection, events: Iterable[Event], cluster: str) -> N
         if event.kind == "decided" and event.cluster == cluster and event.detail != REDELIVERED:
             if place != (place := (event.stream, event.sequence)):
                 position += 1
-            text = json.dumps(decision_row(event, position))
-            rows.execute("INSERT INTO decided (id, said) VALUES (?, ?)", (event.id, text))
+            said = json.loads(event.said) if event.said else {}
+            row = {**said, **dict(zip(JOURNAL, journal_row(event, position), strict=True))}
+            rows.execute(
+                "INSERT INTO decided (id, said) VALUES (?, ?)", (event.id, json.dumps(row))
+            )
         elif event.kind == "taken":
             rows.execute("INSERT OR REPLACE INTO taken VALUES (?, ?)", (event.token, event.time))
         elif event.kind == "accepted" and event.id:
@@ -125,15 +131,15 @@ def _spool(rows: sqlite3.Connection, events: Iterable[Event], cluster: str) -> N
             rows.execute("UPDATE decided SET seconds = ? WHERE id = ?", (seconds, event.id))
 
 
-def decision_row(event: Event, position: int) -> dict[str, Any]:
-    """A row of a journal: what a message said, and what was decided about it."""
-    return {
-        **(json.loads(event.said) if event.said else {}),
-        **{name: getattr(event, name) for name in JOURNAL},
-        "position": position,
-        "id": event.id or f"{event.stream}/{event.sequence}",
-        "attempt": 1,
-    }
+def journal_row(event: Event, position: int) -> tuple[Any, ...]:
+    """A decision with the columns that every journal has, in their order.
+
+    A message that had no id gets one from its place.
+    """
+    event = event._replace(
+        position=position, id=event.id or f"{event.stream}/{event.sequence}", attempt=1
+    )
+    return OF_JOURNAL(event)
 
 
 def changes(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]:
