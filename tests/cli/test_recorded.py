@@ -1,18 +1,24 @@
 """A cluster of a store in place of MESSAGES: as its export would be, without one."""
 
 import json
+import re
 import signal
+import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 from tests.cli.commands import Command
 from tests.cli.shell import Shell
 from tests.store.roles import store_with_roles
 from tests.stores import Clock
 
-from fairlead import Store
+from fairlead import Event, Store
 
 POOL = """
 name = "pool"
@@ -163,6 +169,43 @@ def test_a_time_from_which_and_until_which(recorded: Shell) -> None:
     until = ("--until", str(events[3].time))
     recorded.ok("dispatch", *CLUSTER, *until, "-o", "three", *tail, said="changes")
     assert len(results("three")["rows"]) == 3  # type: ignore[arg-type]
+
+
+def test_what_is_read_is_of_one_moment(recorded: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    tail = ("--format", "json", *MEMORY)
+    recorded.ok("dispatch", *EXPORT, "-c", "export/pool.toml", "-o", "one", *tail, said="read")
+    journal = Store.journal
+
+    def changed_before(store: Store, *which: Any, **more: Any) -> Iterator[Event]:
+        with Store.open(recorded.url) as other:
+            other.change("pool", "c", "weight", 1 + len([*journal(other)]))
+            other.publish("pool", "more")
+        return journal(store, *which, **more)
+
+    monkeypatch.setattr(Store, "journal", changed_before)
+    recorded.ok("dispatch", *CLUSTER, "-o", "two", *tail, said="changes: ")
+    assert results("two") == results("one")
+    assert len([*journal(recorded.store, kind="decided")]) > 61
+
+
+def set_version(url: str, change: int) -> None:
+    """Make the schema one of another version, or of this one again."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as file, file:
+            file.execute("UPDATE fairlead_schema SET version = version + ?", (change,))
+    else:
+        with psycopg.connect(url) as server:
+            server.execute("UPDATE fairlead.schema SET version = version + %s", (change,))
+
+
+def test_a_schema_of_a_newer_version_is_refused(recorded: Shell) -> None:
+    set_version(recorded.url, 1)
+    try:
+        assert recorded.run("dispatch", *CLUSTER, "-o", "new", *MEMORY) == 2
+    finally:
+        set_version(recorded.url, -1)
+    assert re.fullmatch(r"fairlead: .+: found version \d+ of the schema, .+\n", recorded.err)
+    assert_nothing_is_left()
 
 
 @pytest.mark.parametrize(
