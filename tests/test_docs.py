@@ -48,6 +48,7 @@ QUICK = re.compile(r"fairlead (explain|check|policies)\b[^|<>&$]*$")
 ON_SPARK = re.compile(r"fairlead (dispatch|replay|diff|whatif)\b")
 """Of these, memory prints what Spark prints: one page runs them on Spark, and all slowly."""
 PROGRAMS_ON_SPARK = ["spark.py", "spark-decide.py", "spark-sweep.py", "deliver.py"]
+PROGRAMS_ON_SPARK += ["store-table.py", "store-table-decided.py", "store-table-stream.py"]
 DEMO = ["demo.sh", "flights.sh"]
 TRACES = ["azure.sh", "apache.sh"]
 REPLAYS = ["replay.sh", "scenarios.sh"]

@@ -78,7 +78,7 @@ def test_each_verb_is_there_with_its_arguments() -> None:
         Transaction: {"begun", "bind", "bound_to", "dialog_transaction", "end_conversation"},
     }
     inside[Store] |= {"is_of", "more", "receive", "settle", "state_of", "take_now", "even_if_full"}
-    inside[Store] |= {"tend", "hold_for_others", "taking"}
+    inside[Store] |= {"tend", "hold_for_others", "taking", "view_rows"}
     inside[Transaction] |= {"finish", "forget_ended", "has_ended", "hold", "is_of", "leave", "more"}
     inside[Transaction] |= {"raise_far_end", "receive", "record", "say", "set_timer", "settled"}
     inside[Transaction] |= {

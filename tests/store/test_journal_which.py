@@ -18,7 +18,9 @@ SAID: dict[str, list[Any]] = {
     "id": [None, "1", "no such"],
     "kind": [None, "taken", "accepted", ("raised", "taken"), ["expired"]],
     "start": [None, 3, 5.5, "1970-01-01T00:00:07Z", 100],
+    "end": [None, 6, 7.5],
 }
+NAMES = ("queue", "group", "id", "kind")
 
 
 @pytest.fixture
@@ -52,7 +54,8 @@ def test_those_that_are_wanted_are_those_of_all_that_fit(
             each
             for each in every
             if each.time >= start
-            and all(_fits(which[name], getattr(each, name)) for name in SAID if name != "start")
+            and (which["end"] is None or each.time < which["end"])
+            and all(_fits(which[name], getattr(each, name)) for name in NAMES)
         ]
         assert [*filled.journal(**which)] == fit
         for back in (0, 1, 5):
@@ -102,3 +105,14 @@ def test_the_page_has_each_kind() -> None:
     page = (SNIPPETS.parent / "reference" / "store-journal.md").read_text("utf-8")
     row = next(line for line in page.splitlines() if line.startswith("| `kind` |"))
     assert {*row.split("`")[1::2]} == {"kind", *journal.KINDS}
+
+
+def test_up_to_an_event_and_not_further(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "PAGE", 3)
+    every = [*filled.journal()]
+    places = {None: 0} | {each.cursor: k + 1 for k, each in enumerate(every)}
+    for since, until in product(places, places):
+        end = len(every) if until is None else places[until]
+        assert [*filled.journal(since, until=until)] == every[places[since] : end]
+    with pytest.raises(MessageError, match=r"^until: found 'x', allowed: the cursor of an event"):
+        next(filled.journal(until="x"))

@@ -51,6 +51,7 @@ MAX_SHOWN: Final = 20
 def run_diff(
     before: str,
     after: str,
+    called: str,
     *,
     out: str | None,
     fail_if: Sequence[str],
@@ -58,7 +59,10 @@ def run_diff(
     engine: EngineName,
     master: str | None,
 ) -> int:
-    """Compare two runs or journals; the status is FAILED where a condition holds."""
+    """Compare two runs or journals; the status is FAILED where a condition holds.
+
+    `called`: what the first one is called.
+    """
     gates = [gate(text, GATES) for text in fail_if]
     if overwrite and out is None:
         raise UserError("--overwrite says what to do with --out DIR, which is not given")
@@ -84,7 +88,7 @@ def run_diff(
         else:
             difference = _on_spark(before, after, here, made, stages, master)
     acted()
-    _print(difference, before, after)
+    _print(difference, called, after)
     if out:
         console().print(f"results: {out}", markup=False)
     return _judge(difference, gates)

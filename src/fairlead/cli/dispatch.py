@@ -82,8 +82,8 @@ def run_dispatch(
     plan = Plan(clusters, happened)
 
     def check(names: Sequence[str]) -> None:
-        check_names(names, table.where)
-        check_columns(plan, names, table.where)
+        check_names(names, table.called)
+        check_columns(plan, names, table.called)
 
     table.refuse(RESERVED, check)
     also = [cluster, *files_here(changes)]
@@ -183,7 +183,7 @@ def _on_spark(
             happened,
             delivery,
             Options(
-                where=table.where,
+                where=table.called,
                 file_format=file_format,
                 trust_ids=trust_ids,
                 horizon=None if horizon is None else round(horizon * MICROS),
@@ -210,14 +210,17 @@ def own_changes(table: MessagesTable, changes: str | None) -> str | None:
 
     if changes is not None or is_elsewhere(table.where):
         return None if changes == NO_CHANGES else changes
-    kind = kind_of(table.where, table.input_format, table.options)
-    readable(table.where, kind)
-    happened = len(of_journal(table.where, kind))
+    if table.name is not None:
+        place, happened = table.changes, len(changes_here(table.changes))
+    else:
+        kind = kind_of(table.where, table.input_format, table.options)
+        readable(table.where, kind)
+        place, happened = table.where, len(of_journal(table.where, kind))
     if not happened:
         return None
     line = f"changes: {happened:,}, those of the journal; --changes {NO_CHANGES} leaves them out"
     typer.echo(line, err=True)
-    return table.where
+    return place
 
 
 def changes_from(path: Path | None) -> list[Change]:

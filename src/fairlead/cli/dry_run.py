@@ -67,8 +67,8 @@ def run_dry(
     plan = Plan(load_clusters(cluster), changes_here(changes))
 
     def check(names: Sequence[str]) -> None:
-        check_names(names, table.where)
-        check_columns(plan, names, table.where)
+        check_names(names, table.called)
+        check_columns(plan, names, table.called)
 
     table.refuse(RESERVED, check)
     if out is not None:
@@ -99,8 +99,8 @@ def _in_memory(table: MessagesTable, plan: Plan, stages: Stages, *, trust_ids: b
     from fairlead.results.look import TableLook
 
     with stages("read"):
-        intake = messages_of(table.read_here(), [plan], table.where)
-        check_keys(plan, intake.table, table.where)
+        intake = messages_of(table.read_here(), [plan], table.called)
+        check_keys(plan, intake.table, table.called)
         rows = validate(intake, plan)
         if not trust_ids:
             unique(rows)
@@ -121,7 +121,7 @@ def _on_spark(
         from fairlead.pipeline.output.read_back import rejections
         from fairlead.runs.options import Options
 
-        options = Options(where=table.where, trust_ids=trust_ids, keep=True, progress=stages)
+        options = Options(where=table.called, trust_ids=trust_ids, keep=True, progress=stages)
         ready = prepare(table.read(spark), plan.clusters, plan.changes, options)
         survey = ready.survey
         names = Counter[str]()

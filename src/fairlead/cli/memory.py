@@ -34,7 +34,7 @@ def dispatch_in_memory(
     from fairlead.memory.dispatch import MemoryOptions, run
 
     options = MemoryOptions(
-        where=table.where,
+        where=table.called,
         file_format=file_format,
         trust_ids=trust_ids,
         command=command,
@@ -69,7 +69,7 @@ def replay_in_memory(
     from fairlead.replay.scale import Scale
 
     options = MemoryOptions(
-        where=table.where,
+        where=table.called,
         file_format=file_format,
         rows=rows,
         windows=windows,

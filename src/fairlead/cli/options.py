@@ -164,10 +164,33 @@ def run_place(value: str) -> str:
 
 
 Messages = Annotated[
-    str,
+    str | None,
     typer.Argument(
-        parser=path, metavar="MESSAGES", help="A file or a folder, a path or a URI; or table:NAME."
+        parser=path,
+        metavar="MESSAGES",
+        help="A file or a folder, a path or a URI; or table:NAME; or --of CLUSTER instead.",
     ),
+]
+OfCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--of",
+        metavar="CLUSTER",
+        help="Instead of a table: what this cluster of a --store has decided, with its changes.",
+    ),
+]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        "--since",
+        metavar="CURSOR|TIME",
+        help="With --of: from a time on, such as `2026-11-16` or, so long ago, `7d`; or after the "
+        "event with this cursor.",
+    ),
+]
+Until = Annotated[
+    str | None,
+    typer.Option("--until", metavar="TIME", help="With --of: what was decided before this time."),
 ]
 Columns = Annotated[
     list[str] | None,
@@ -198,13 +221,13 @@ ReadOptions = Annotated[
     typer.Option(metavar="NAME=VALUE", help="An option of Spark's reader; repeatable."),
 ]
 ClusterFile = Annotated[
-    Path,
+    Path | None,
     typer.Option(
         "--cluster",
         "-c",
         metavar="FILE",
         parser=place,
-        help="The cluster file (TOML), or a folder of them.",
+        help="The cluster file (TOML), or a folder of them. With --of by default the store's.",
     ),
 ]
 Changes = Annotated[

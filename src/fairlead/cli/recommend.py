@@ -71,14 +71,14 @@ def run_recommend(
     plan = Plan([baseline], changes_from(changes))
     if command is not None:
         report.check_installed()
-    table.refuse((*RESERVED, *ATTEMPT), lambda names: check_replayed(names, table.where, [plan]))
+    table.refuse((*RESERVED, *ATTEMPT), lambda names: check_replayed(names, table.called, [plan]))
     also = [cluster, *([changes] if changes else [])]
     place = FolderDelivery(out, overwrite=overwrite, read=table.where, also_read=also)
     with place as delivery, Stages(5) as stages:
         ready, rejected = _read(table, plan, stages)
         request = SearchRequest(space, aim, prices, plan.changes, budget)
-        of_run = None if command is None else made(table.where, command)
-        advice = recommend(ready, request, where=table.where, made=of_run, progress=stages)
+        of_run = None if command is None else made(table.called, command)
+        advice = recommend(ready, request, where=table.called, made=of_run, progress=stages)
         result = advice.recommendation
         if rejected:
             notes = [
@@ -109,11 +109,11 @@ def _read(table: MessagesTable, plan: Plan, stages: Stages) -> tuple[PreparedMes
     from fairlead.memory.validate import refuse_other_units, validate
 
     with stages("read"):
-        rows = validate(messages_of(table.read_here(), [plan], table.where), plan, worked=True)
+        rows = validate(messages_of(table.read_here(), [plan], table.called), plan, worked=True)
         unique(rows)
         one_tenant(rows, [plan])
         if rows.reasons and not rows.good.any():
-            refuse_other_units(rows, table.where)
+            refuse_other_units(rows, table.called)
         return prepared(accepted(rows), [plan]), len(rows.reasons)
 
 

@@ -107,7 +107,7 @@ def run_replay(
         report.check_installed()
     table.refuse(
         (*RESERVED, *ATTEMPT),
-        lambda names: check_replayed(names, table.where, request.plans.values()),
+        lambda names: check_replayed(names, table.called, request.plans.values()),
     )
     also = [*clusters, *files_here(changes), *([scenario_file] if scenario_file else [])]
     place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also)
@@ -185,7 +185,7 @@ def _on_spark(
             request.plans,
             delivery,
             Options(
-                where=table.where,
+                where=table.called,
                 file_format=file_format,
                 rows=rows,
                 windows=windows,

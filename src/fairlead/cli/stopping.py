@@ -24,6 +24,8 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NOTHING: Final = "nothing was delivered"
 DELIVERING_NOTHING: Final = {"fairlead.store.store", "fairlead.sockets.loop"}
 """Loaded by the commands that deliver no results: what they took from a store is given back."""
+DELIVERING_OF_STORES: Final = "fairlead.cli.recorded"
+"""Loaded by those that deliver results of what a store has recorded."""
 SECONDS_TO_END: Final = 3
 """How long Spark may take to end in order; then it is killed."""
 
@@ -52,7 +54,8 @@ def say(stopped: Stopped) -> int:
     deliver = sys.modules.get("fairlead.runs.delivery")
     delivered = deliver.ResultsDelivery.delivered if deliver is not None else []
     what = f"delivered before: {', '.join(delivered)}" if delivered else NOTHING
-    line = f"stopped; {what}" if DELIVERING_NOTHING.isdisjoint(sys.modules) else "stopped"
+    delivers = DELIVERING_OF_STORES in sys.modules or DELIVERING_NOTHING.isdisjoint(sys.modules)
+    line = f"stopped; {what}" if delivers else "stopped"
     with suppress(OSError):  # the terminal may be what is gone
         print(f"fairlead: {line}", file=sys.stderr, flush=True)
     return stopped.status

@@ -40,6 +40,10 @@ class MessagesTable(NamedTuple):
     number_rows: bool
     input_format: str | None
     options: Mapping[str, str]
+    changes: str | None = None
+    """What happened to the cluster, where a store has recorded that beside the messages."""
+    name: str | None = None
+    """What the messages are called, where the path says nothing: those of a store."""
 
     @classmethod
     def asked(
@@ -60,6 +64,11 @@ class MessagesTable(NamedTuple):
             input_format.value if input_format else None,
             pairs("--read-option", read_option or []),
         )
+
+    @property
+    def called(self) -> str:
+        """Where the messages are, as it is said to people."""
+        return self.name or self.where
 
     @property
     def is_small(self) -> bool:
@@ -111,7 +120,7 @@ class MessagesTable(NamedTuple):
         if names is not None:
             columns = names_of(
                 names,
-                self.where,
+                self.called,
                 columns=self.columns,
                 drop=self.drop,
                 number_rows=self.number_rows,
@@ -125,7 +134,7 @@ class MessagesTable(NamedTuple):
         """
         if rejected and rejected == read:
             raise MessageError(
-                f"{self.where}: found no message in {plural(read, 'row')}, allowed: at least one; "
+                f"{self.called}: found no message in {plural(read, 'row')}, allowed: at least one; "
                 f"the reasons are in {inside(out, 'rejected')}"
             )
 
@@ -139,7 +148,7 @@ class MessagesTable(NamedTuple):
         kind = kind_of(self.where, self.input_format, self.options)
         check_fits(self.where, kind)
         intake = read(self.where, kind, number_rows=self.number_rows, drop=self._unused())
-        table = mapped(intake.table, self.where, self.columns, self.drop)
+        table = mapped(intake.table, self.called, self.columns, self.drop)
         return CheckedTable(table, intake.malformed)
 
     def _unused(self) -> list[str]:

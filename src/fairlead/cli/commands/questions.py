@@ -15,7 +15,10 @@ from fairlead.cli.options import (
     EngineName,
     EngineOption,
     Master,
+    OfCluster,
     Overwrite,
+    Since,
+    Until,
     one_of,
     path,
     place,
@@ -23,6 +26,7 @@ from fairlead.cli.options import (
     run_place,
     whole,
 )
+from fairlead.cli.store.options import Url
 from fairlead.cli.strict_options import Once
 from fairlead.errors import UserError
 from fairlead.extras import need
@@ -81,9 +85,13 @@ def diff(
         ),
     ],
     after: Annotated[
-        str,
-        typer.Argument(metavar="OUT_B", parser=run_place, help="Another one of the same messages."),
-    ],
+        str | None,
+        typer.Argument(
+            metavar="OUT_B",
+            parser=run_place,
+            help="Another one of the same messages; with --of there is no OUT_A.",
+        ),
+    ] = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -102,14 +110,19 @@ def diff(
             help="End with status 3 if it holds, such as 'moved > 5%'; repeatable.",
         ),
     ] = None,
+    store: Url = None,
+    of: OfCluster = None,
+    since: Since = None,
+    until: Until = None,
     overwrite: Overwrite = False,
     engine: EngineOption = EngineName.spark,
     master: Master = None,
 ) -> None:
     """Compare two runs: which messages and groups moved, who gains, who loses.
 
-    A journal, of a live balancer say, counts as a run. Also two scenarios of a replay: which
-    messages start sooner, and which later.
+    A journal, of a live balancer say, counts as a run; with `--of` what a cluster of a store has
+    decided takes the place of OUT_A. Also two scenarios of a replay: which messages start sooner,
+    and which later.
 
     `--fail-if` looks at moved, no_longer_routed, newly_routed, groups_moved, sooner, later,
     only_before or only_after (messages that one run has and the other not), as a number or in per
@@ -121,16 +134,19 @@ def diff(
     if engine is EngineName.memory:
         refuse_of_spark({"--master": master})
     from fairlead.cli.diff import run_diff
+    from fairlead.cli.recorded import LOCAL, AskedStore, compared
 
-    status = run_diff(
-        before,
-        after,
-        out=out,
-        fail_if=fail_if or [],
-        overwrite=overwrite,
-        engine=engine,
-        master=master,
-    )
+    of_store = AskedStore(store, of, since, until)
+    where = master if engine is EngineName.spark else LOCAL
+    with compared(before, after, of_store, master=where) as runs:
+        status = run_diff(
+            *runs,
+            out=out,
+            fail_if=fail_if or [],
+            overwrite=overwrite,
+            engine=engine,
+            master=master,
+        )
     raise typer.Exit(status)
 
 

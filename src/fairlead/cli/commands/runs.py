@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from fairlead.cli.arguments import command_line
 from fairlead.cli.options import (
     NEEDED,
     ChangesAnywhere,
@@ -27,6 +26,7 @@ from fairlead.cli.options import (
     Messages,
     NoReport,
     NumberRows,
+    OfCluster,
     OptionalOut,
     Out,
     Overwrite,
@@ -34,13 +34,15 @@ from fairlead.cli.options import (
     ResultFormat,
     RowsOption,
     RowsWritten,
+    Since,
+    Until,
     place,
     refuse_of_spark,
     refuse_with,
     whole,
 )
+from fairlead.cli.store.options import Url
 from fairlead.cli.strict_options import Once
-from fairlead.cli.table import MessagesTable
 from fairlead.errors import UserError
 from fairlead.extras import need
 
@@ -53,9 +55,13 @@ DAY, EVERY, FILES = 86_400.0, 10.0, 1_000
 @command()
 def dispatch(
     context: typer.Context,
-    messages: Messages,
-    cluster: ClusterFile,
+    messages: Messages = None,
+    cluster: ClusterFile = None,
     out: OptionalOut = None,
+    store: Url = None,
+    of: OfCluster = None,
+    since: Since = None,
+    until: Until = None,
     changes: ChangesAnywhere = None,
     column: Columns = None,
     drop: Drop = None,
@@ -128,125 +134,146 @@ def dispatch(
 
     `--fail-if` looks at rejected, no_destination and not_routed, as a number or in per cent.
 
+    With `--of` there is no MESSAGES: what a cluster of a store has decided is decided anew.
+
     Example: `fairlead dispatch calls.csv -c pool.toml -o routed --column "time=started_at"`
     """
     need(NEEDED[engine], "dispatch")
     if engine is EngineName.memory:
         refuse_of_spark({"--master": master, "--horizon": horizon, "--follow": follow})
     from fairlead.cli.dispatch import run_dispatch
+    from fairlead.cli.recorded import LOCAL, AskedStore, line_of, traffic
     from fairlead.cli.stream_options import FollowOptions, refuse_without_follow
 
-    table = MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option)
     of_streams: dict[str, object] = {
         "--available-now": available_now,
         "--every": every,
         "--files-a-batch": files_a_batch,
     }
-    if deliver is not None:
-        from fairlead.cli.deliver import DeliverOptions, run_deliver, run_deliver_stream
+    files: dict[str, object] = {
+        "--number-rows": number_rows,
+        "--input-format": input_format,
+        "--read-option": read_option,
+        "--follow": follow,
+        "--deliver": deliver,
+    }
+    of_store = AskedStore(store, of, since, until)
+    where = master if engine is EngineName.spark else LOCAL
+    cluster_files = [] if cluster is None else [cluster]
+    with traffic(messages, cluster_files, of_store, files=files, master=where) as source:
+        table = source.table(column, drop, number_rows, input_format, read_option)
+        (cluster,) = source.clusters
+        if deliver is not None:
+            from fairlead.cli.deliver import DeliverOptions, run_deliver, run_deliver_stream
 
-        given: dict[str, object] = {"--dry-run": dry_run, "--changes": changes}
-        given |= {"--horizon": horizon}
-        given |= {"--no-report": no_report, "--engine memory": engine is EngineName.memory}
-        refuse_with("--deliver", given)
-        options = DeliverOptions(deliver, run, body or [])
+            others: dict[str, object] = {"--dry-run": dry_run, "--changes": changes}
+            others |= {"--horizon": horizon, "--no-report": no_report}
+            refuse_with("--deliver", others | {"--engine memory": engine is EngineName.memory})
+            options = DeliverOptions(deliver, run, body or [])
+            if follow:
+                others = {"--overwrite": overwrite, "--fail-if": fail_if, "--trust-ids": trust_ids}
+                refuse_with("--follow", others | {"--format": format is not ResultFormat.parquet})
+                if out is None:
+                    raise UserError("--out: found nothing, allowed with --follow: a folder")
+                stream = FollowOptions(DAY, every or EVERY, files_a_batch or FILES, available_now)
+                run_deliver_stream(table, cluster, out, options, master=master, follow=stream)
+                return
+            refuse_without_follow(of_streams)
+            status = run_deliver(
+                table,
+                cluster,
+                out,
+                options,
+                file_format=format.value,
+                trust_ids=trust_ids,
+                fail_if=fail_if or [],
+                overwrite=overwrite,
+                master=master,
+            )
+            raise typer.Exit(status)
+        for name in (name for name, value in {"--run": run, "--body": body}.items() if value):
+            raise UserError(f"{name}: found without --deliver, allowed: with it")
+        if dry_run:
+            refuse_with("--dry-run", {"--follow": follow, "--horizon": horizon})
+            from fairlead.cli.dry_run import run_dry
+
+            status = run_dry(
+                table,
+                cluster,
+                changes,
+                out,
+                file_format=format.value,
+                fail_if=fail_if or [],
+                overwrite=overwrite,
+                page=not no_report,
+                trust_ids=trust_ids,
+                engine=engine,
+                master=master,
+            )
+            raise typer.Exit(status)
+        if out is None:
+            raise UserError("--out: found nothing, allowed: a folder for the results, or --dry-run")
+        whole_line = None if no_report else line_of(context.obj)
         if follow:
-            refused = {"--overwrite": overwrite, "--fail-if": fail_if, "--trust-ids": trust_ids}
-            refuse_with("--follow", refused | {"--format": format is not ResultFormat.parquet})
-            if out is None:
-                raise UserError("--out: found nothing, allowed with --follow: a folder")
-            stream = FollowOptions(DAY, every or EVERY, files_a_batch or FILES, available_now)
-            run_deliver_stream(table, cluster, out, options, master=master, follow=stream)
+            from fairlead.cli.follow import run_follow
+
+            if overwrite:
+                raise UserError(
+                    "--overwrite: found with --follow, which goes on with what is there"
+                )
+            refuse_with("--follow", {"--fail-if": fail_if})
+            run_follow(
+                table,
+                cluster,
+                out,
+                changes=changes,
+                file_format=format.value,
+                trust_ids=trust_ids,
+                master=master,
+                command=whole_line,
+                follow=FollowOptions(
+                    horizon or DAY, every or EVERY, files_a_batch or FILES, available_now
+                ),
+            )
             return
         refuse_without_follow(of_streams)
-        status = run_deliver(
-            table,
-            cluster,
-            out,
-            options,
-            file_format=format.value,
-            trust_ids=trust_ids,
-            fail_if=fail_if or [],
-            overwrite=overwrite,
-            master=master,
-        )
-        raise typer.Exit(status)
-    for name in (name for name, value in {"--run": run, "--body": body}.items() if value):
-        raise UserError(f"{name}: found without --deliver, allowed: with it")
-    if dry_run:
-        refuse_with("--dry-run", {"--follow": follow, "--horizon": horizon})
-        from fairlead.cli.dry_run import run_dry
-
-        status = run_dry(
-            table,
-            cluster,
-            changes,
-            out,
-            file_format=format.value,
-            fail_if=fail_if or [],
-            overwrite=overwrite,
-            page=not no_report,
-            trust_ids=trust_ids,
-            engine=engine,
-            master=master,
-        )
-        raise typer.Exit(status)
-    if out is None:
-        raise UserError("--out: found nothing, allowed: a folder for the results, or --dry-run")
-    whole_line = None if no_report else command_line(["fairlead", *context.obj])
-    if follow:
-        from fairlead.cli.follow import run_follow
-
-        if overwrite:
-            raise UserError("--overwrite: found with --follow, which goes on with what is there")
-        refuse_with("--follow", {"--fail-if": fail_if})
-        run_follow(
+        status = run_dispatch(
             table,
             cluster,
             out,
             changes=changes,
             file_format=format.value,
             trust_ids=trust_ids,
+            horizon=horizon,
+            fail_if=fail_if or [],
+            overwrite=overwrite,
+            engine=engine,
             master=master,
             command=whole_line,
-            follow=FollowOptions(
-                horizon or DAY, every or EVERY, files_a_batch or FILES, available_now
-            ),
         )
-        return
-    refuse_without_follow(of_streams)
-    status = run_dispatch(
-        table,
-        cluster,
-        out,
-        changes=changes,
-        file_format=format.value,
-        trust_ids=trust_ids,
-        horizon=horizon,
-        fail_if=fail_if or [],
-        overwrite=overwrite,
-        engine=engine,
-        master=master,
-        command=whole_line,
-    )
     raise typer.Exit(status)
 
 
 @command()
 def replay(
     context: typer.Context,
-    messages: Messages,
+    out: Out,
+    messages: Messages = None,
     cluster: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Option(
             "--cluster",
             "-c",
             metavar="FILE",
             parser=place,
-            help="A cluster file (or a folder of them); repeatable, each is a scenario.",
+            help="A cluster file (or a folder of them); repeatable, each is a scenario. With --of "
+            "by default the store's.",
         ),
-    ],
-    out: Out,
+    ] = None,
+    store: Url = None,
+    of: OfCluster = None,
+    since: Since = None,
+    until: Until = None,
     changes: ChangesAnywhere = None,
     column: Columns = None,
     drop: Drop = None,
@@ -310,28 +337,39 @@ def replay(
     `--fail-if` looks at mean_wait, p50_wait, p90_wait, p99_wait, max_wait (with ms, s, min or h),
     waiting, redeliveries and groups_out_of_order; 'p99_wait in storm > 2h' looks into a --window.
 
+    With `--of` there is no MESSAGES: what a cluster of a store has decided is replayed.
+
     Example: `fairlead replay calls.csv -c pool.toml -c pool-new.toml -o replayed`
     """
     need(NEEDED[engine], "replay")
     if engine is EngineName.memory:
         refuse_of_spark({"--master": master})
+    from fairlead.cli.recorded import LOCAL, AskedStore, line_of, traffic
     from fairlead.cli.replay import run_replay
 
-    status = run_replay(
-        MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option),
-        cluster,
-        out,
-        changes=changes,
-        file_format=format.value,
-        scenario_file=scenarios,
-        scale=scale_rate,
-        seed=seed,
-        fail_if=fail_if or [],
-        window=window or [],
-        rows=rows.value,
-        overwrite=overwrite,
-        engine=engine,
-        master=master,
-        command=None if no_report else command_line(["fairlead", *context.obj]),
-    )
+    files: dict[str, object] = {
+        "--number-rows": number_rows,
+        "--input-format": input_format,
+        "--read-option": read_option,
+    }
+    of_store = AskedStore(store, of, since, until)
+    where = master if engine is EngineName.spark else LOCAL
+    with traffic(messages, cluster or [], of_store, files=files, master=where) as source:
+        status = run_replay(
+            source.table(column, drop, number_rows, input_format, read_option),
+            source.clusters,
+            out,
+            changes=changes,
+            file_format=format.value,
+            scenario_file=scenarios,
+            scale=scale_rate,
+            seed=seed,
+            fail_if=fail_if or [],
+            window=window or [],
+            rows=rows.value,
+            overwrite=overwrite,
+            engine=engine,
+            master=master,
+            command=None if no_report else line_of(context.obj),
+        )
     raise typer.Exit(status)

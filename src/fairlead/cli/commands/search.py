@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from fairlead.cli.arguments import command_line
 from fairlead.cli.options import (
     Changes,
     ClusterFile,
@@ -17,13 +16,16 @@ from fairlead.cli.options import (
     Messages,
     NoReport,
     NumberRows,
+    OfCluster,
     Out,
     Overwrite,
     ReadOptions,
+    Since,
+    Until,
     whole,
 )
+from fairlead.cli.store.options import Url
 from fairlead.cli.strict_options import Once
-from fairlead.cli.table import MessagesTable
 from fairlead.extras import need
 
 app = typer.Typer()
@@ -33,8 +35,6 @@ command = partial(app.command, cls=Once, rich_help_panel="Decide")
 @command()
 def recommend(
     context: typer.Context,
-    messages: Messages,
-    cluster: ClusterFile,
     out: Out,
     target: Annotated[
         str,
@@ -47,6 +47,12 @@ def recommend(
             help="What may vary: 'weight of h100-* 1..16', 'readers of each *', 'policy'.",
         ),
     ],
+    messages: Messages = None,
+    cluster: ClusterFile = None,
+    store: Url = None,
+    of: OfCluster = None,
+    since: Since = None,
+    until: Until = None,
     cost: Annotated[
         list[str] | None,
         typer.Option(
@@ -87,17 +93,28 @@ def recommend(
     """
     need("tables", "recommend")
     from fairlead.cli.recommend import run_recommend
+    from fairlead.cli.recorded import AskedStore, line_of, traffic
 
-    status = run_recommend(
-        MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option),
-        cluster,
-        out,
-        target=target,
-        vary=vary,
-        cost=cost or [],
-        changes=changes,
-        budget=budget,
-        overwrite=overwrite,
-        command=None if no_report else command_line(["fairlead", *context.obj]),
-    )
+    files: dict[str, object] = {
+        "--number-rows": number_rows,
+        "--input-format": input_format,
+        "--read-option": read_option,
+    }
+    cluster_files = [] if cluster is None else [cluster]
+    with traffic(
+        messages, cluster_files, AskedStore(store, of, since, until), files=files
+    ) as source:
+        (cluster,) = source.clusters
+        status = run_recommend(
+            source.table(column, drop, number_rows, input_format, read_option),
+            cluster,
+            out,
+            target=target,
+            vary=vary,
+            cost=cost or [],
+            changes=changes,
+            budget=budget,
+            overwrite=overwrite,
+            command=None if no_report else line_of(context.obj),
+        )
     raise typer.Exit(status)

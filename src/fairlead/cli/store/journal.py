@@ -59,7 +59,7 @@ def journal(
         store.pool(cluster)  # refused if there is none
     if queue is not None:
         store.check_queue(queue)
-    cursor, start = _from(since)
+    cursor, start = start_of(since)
     events = partial(store.journal, cursor, start=start)
     if messages and queue is not None:
         _messages(events(queue=queue), queue)
@@ -151,8 +151,8 @@ def last(store: Store, most: int, which: EventChoice) -> Collection[Event]:
     return deque(store.journal(store.latest(most, **which), **which), maxlen=most)
 
 
-def _from(since: str | None) -> tuple[str | None, float | None]:
-    """The cursor after which events are wanted, or the time from which."""
+def start_of(since: str | None) -> tuple[str | None, float | None]:
+    """What --since says: the cursor after which events are wanted, or the time from which."""
     if since is None or CURSOR.fullmatch(since):
         return since, None
     return None, moment("--since", since, time.time(), "; or an event's cursor")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.store.message import Message
@@ -17,12 +17,18 @@ SHOWN: Final = 60
 
 def print_json(rows: Iterable[Mapping[str, Any]]) -> None:
     """One JSON object on each line. Bytes are base64, and `encoding` says so."""
+    for line in json_lines(rows):
+        print(line)
+
+
+def json_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The same lines, without their ends."""
     for row in rows:
         plain = dict(row)
         if isinstance(plain.get("body"), bytes):
             plain["body"] = base64.b64encode(plain["body"]).decode()
             plain["encoding"] = "base64"
-        print(json.dumps(plain, ensure_ascii=False))
+        yield json.dumps(plain, ensure_ascii=False)
 
 
 def print_rows(

@@ -310,6 +310,7 @@ class AsyncStore:
     purgeable = reads(Store.purgeable)
     delete_queue = writes(Store.delete_queue)
     latest = reads(Store.latest)
+    journal_parts = reads(Store.journal_parts)
     outcome = reads(Store.outcome)
     trace_of = reads(Store.trace_of)
     prune = writes(Store.prune)
@@ -326,15 +327,16 @@ class AsyncStore:
     drop_schedule = writes(Store.drop_schedule)
 
     async def journal(
-        self, since: str | None = None, **wanted: Unpack[EventChoice]
+        self, since: str | None = None, *, until: str | None = None, **wanted: Unpack[EventChoice]
     ) -> AsyncIterator[Event]:
         """The events after a cursor, in their order; None: from the first that is kept.
 
-        `queue`, `cluster`, `group`, `id`, `kind`: only those of this one. `start`: only those from
-        this time on, in seconds. Those that come while they are read are left for the next time.
-        Raises PrunedError where some of them are kept no more, and MessageError.
+        `until`: up to the event with this cursor. `queue`, `cluster`, `group`, `id`, `kind`: only
+        those of this one. `start`, `end`: only those from this time on, or before it, in seconds.
+        Those that come while they are read are left for the next time. Raises PrunedError where
+        some of them are kept no more, and MessageError.
         """
-        events = cast("Generator[Event]", self.plain.journal(since, **wanted))
+        events = cast("Generator[Event]", self.plain.journal(since, until=until, **wanted))
         try:
             while page := await self._runner.read(lambda: list(islice(events, PAGE))):
                 for event in page:

@@ -93,6 +93,8 @@ class EventChoice(TypedDict, total=False):
     """Several: events of any of them."""
     start: Time | None
     """Those from this time on: seconds since 1970, or a timestamp."""
+    end: Time | None
+    """Those before this time."""
 
 
 class EventFilter(NamedTuple):
@@ -105,7 +107,8 @@ class EventFilter(NamedTuple):
     kind: str | None = None
     """With a comma between several."""
     start: int | None = None
-    """Microseconds."""
+    end: int | None = None
+    """Both in microseconds."""
 
 
 ANY: Final = EventFilter()
@@ -114,13 +117,18 @@ ANY: Final = EventFilter()
 def these(which: EventChoice) -> EventFilter:
     """What a caller wants. Raises MessageError."""
     check_keys("journal", which, EventFilter._fields)
-    start = which.get("start")
-    named = {key: name(key, value) for key, value in which.items() if key not in {"start", "kind"}}
+    others = {"start", "end", "kind"}
+    named = {key: name(key, value) for key, value in which.items() if key not in others}
     return EventFilter(
         **named,
         kind=_kinds(which.get("kind")),
-        start=None if start is None else moment(start, "start", MessageError),
+        start=_time("start", which.get("start")),
+        end=_time("end", which.get("end")),
     )
+
+
+def _time(key: str, value: Time | None) -> int | None:
+    return None if value is None else moment(value, key, MessageError)
 
 
 def _kinds(value: object) -> str | None:
@@ -139,34 +147,40 @@ CURSOR: Final = re.compile(r"(?:(\d{1,9})\.)?(\d{1,20})-(\d{1,19})")
 START: Final = JournalPlace(0, 0, 0)
 
 
-def events(database: Database, since: str | None, wanted: EventFilter = ANY) -> Iterator[Event]:
+def events(
+    database: Database, since: str | None, wanted: EventFilter = ANY, until: str | None = None
+) -> Iterator[Event]:
     """All events after a cursor that can be read now, in an order that later ones keep to.
 
-    Those that come while they are read are left for the next time.
+    `until`: up to the event with this cursor. Those that come while they are read are left for the
+    next time.
 
     On PostgreSQL an event is given when every transaction that began before it has ended: so a
     reader that goes on from its last cursor misses nothing. Raises MessageError for a cursor that
     is none, PrunedError where events after it are kept no more, and StoreError where a backup was
     restored and the store was not recovered.
     """
-    place = START if since is None else _read(since)
+    place = START if since is None else place_of("since", since)
     epochs = Epochs(database)
     _check_restored(database, epochs, place)
     begun = since is not None
-    last = _latest(database, epochs, 0, ANY) or place
+    last = latest_place(database, epochs) or place
+    if until is not None:
+        last = min(last, place_of("until", until))
     while True:
         rows = database.run(
             "journal",
             transaction=place.transaction,
             after=place.number,
             most=PAGE,
+            **_bound(place, last),
             **epochs.bounds(place.epoch),
             **wanted._asdict(),
         )
         if begun:
             _check_kept(database, epochs, place)
         if not rows:
-            if place.epoch == epochs.current:
+            if place.epoch >= last.epoch:
                 return
             place = JournalPlace(place.epoch + 1, 0, 0)
             continue
@@ -174,11 +188,16 @@ def events(database: Database, since: str | None, wanted: EventFilter = ANY) -> 
         for row in rows:
             number, xid, time, lease = *row[:3], row[14]
             place = JournalPlace(place.epoch, xid, number)
-            if place > last:
-                return
             ends = None if lease is None else lease / 1_000_000
             more = (*row[15:-1], row[-1] or "")
             yield Event._make((number, str(place), time / 1_000_000, *row[3:14], ends, *more))
+
+
+def _bound(place: JournalPlace, last: JournalPlace) -> dict[str, object]:
+    """Up to where the epoch of a place is read: to the last place, or all that there is."""
+    if place.epoch < last.epoch:
+        last = JournalPlace(place.epoch, MAX_TRANSACTION, MAX_NUMBER)
+    return {"last_transaction": str(last.transaction), "last": last.number}
 
 
 def latest(database: Database, back: int = 0, wanted: EventFilter = ANY) -> str | None:
@@ -186,13 +205,14 @@ def latest(database: Database, back: int = 0, wanted: EventFilter = ANY) -> str 
 
     `back`: of the one so many events before it; None, too, where that is before the last restore.
     """
-    place = _latest(database, Epochs(database), back, wanted)
+    place = latest_place(database, Epochs(database), back, wanted)
     return None if place is None else str(place)
 
 
-def _latest(
-    database: Database, epochs: Epochs, back: int, wanted: EventFilter
+def latest_place(
+    database: Database, epochs: Epochs, back: int = 0, wanted: EventFilter = ANY
 ) -> JournalPlace | None:
+    """The same, as a place."""
     for epoch in range(epochs.current, -1, -1):
         bounds = epochs.bounds(epoch)
         rows = database.run("latest", back=back, **bounds, **wanted._asdict())
@@ -233,11 +253,12 @@ def _check_kept(database: Database, epochs: Epochs, place: JournalPlace) -> None
         )
 
 
-def _read(since: str) -> JournalPlace:
-    match = CURSOR.fullmatch(str(since))
+def place_of(name: str, cursor: str) -> JournalPlace:
+    """The place that a cursor names. Raises MessageError, which calls it `name`."""
+    match = CURSOR.fullmatch(str(cursor))
     place = JournalPlace(*(int(part or 0) for part in match.groups())) if match else None
     if place is None or place.transaction > MAX_TRANSACTION or place.number > MAX_NUMBER:
         raise MessageError(
-            f"since: found {repr_of(since)}, allowed: the cursor of an event, or None"
+            f"{name}: found {repr_of(cursor)}, allowed: the cursor of an event, or None"
         )
     return place

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import closing
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.change import PRESENT
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.membership import joining_ref, with_destination
 from fairlead.balance.message import SET_PRIORITY
+from fairlead.errors import StoreError
 from fairlead.rows import JOURNAL, REDELIVERED
 from fairlead.store.journal.events import Event
 
 NAMES: Final = frozenset({"name", "subject", "address", "queue", PRESENT})
 """What no change says of a destination that joins again, or says of it anyway."""
+
+
+OF_JOURNAL: Final = attrgetter(*JOURNAL)
+"""The values of an event that every row of a journal has."""
+SPOOL: Final = (
+    "PRAGMA journal_mode = OFF",
+    "CREATE TABLE decided (place INTEGER PRIMARY KEY, id TEXT, said TEXT, seconds)",
+    "CREATE INDEX published ON decided (id)",
+    "CREATE TABLE taken (token INTEGER PRIMARY KEY, time REAL)",
+    "BEGIN",
+)
+"""Where the rows of decisions wait until all events are read."""
 
 
 class MessageTable(NamedTuple):
@@ -71,37 +88,58 @@ def _row(event: Event, id_: str, type_: str | None = None) -> dict[str, Any]:
     }
 
 
-def decisions(events: Iterable[Event], cluster: str) -> list[dict[str, Any]]:
+def decisions(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]:
     """The decisions of a cluster, as rows of a journal: its messages are a table, too.
+
+    All events are read before the first row is given: what becomes of a message stands far behind
+    it. Meanwhile the rows are in a temporary file of SQLite's, which has no name.
 
     A message that had no id gets one from its place: `pool/17`. Where a message was published here
     with an id and accepted, `service_time` is from when it was taken. What was chosen again as a
-    receiver had failed is left out: messages have not come twice.
+    receiver had failed is left out: messages have not come twice. Raises StoreError.
     """
-    rows: list[dict[str, Any]] = []
-    published: dict[str, list[dict[str, Any]]] = {}
-    taken: dict[int | None, float] = {}
+    try:
+        with closing(sqlite3.connect("", isolation_level=None)) as rows:
+            for statement in SPOOL:
+                rows.execute(statement)
+            _spool(rows, events, cluster)
+            for text, seconds in rows.execute("SELECT said, seconds FROM decided ORDER BY place"):
+                row = json.loads(text)
+                yield row if seconds is None else {**row, "service_time": seconds}
+    except sqlite3.Error as error:
+        raise StoreError(f"{tempfile.gettempdir()}: temporary files: {error}") from None
+
+
+def _spool(rows: sqlite3.Connection, events: Iterable[Event], cluster: str) -> None:
+    """Write each decision down, and then how long its message took, if that was accepted."""
     position, place = -1, None
     for event in events:
         if event.kind == "decided" and event.cluster == cluster and event.detail != REDELIVERED:
             if place != (place := (event.stream, event.sequence)):
                 position += 1
-            row = {
-                **(json.loads(event.said) if event.said else {}),
-                **{name: getattr(event, name) for name in JOURNAL},
-                "position": position,
-                "id": event.id or f"{event.stream}/{event.sequence}",
-                "attempt": 1,
-            }
-            rows.append(row)
-            if event.id:
-                published.setdefault(event.id, []).append(row)
+            said = json.loads(event.said) if event.said else {}
+            row = {**said, **dict(zip(JOURNAL, journal_row(event, position), strict=True))}
+            rows.execute(
+                "INSERT INTO decided (id, said) VALUES (?, ?)", (event.id, json.dumps(row))
+            )
         elif event.kind == "taken":
-            taken[event.token] = event.time
-        elif event.kind == "accepted" and event.id in published:
-            for row in published[event.id]:
-                row["service_time"] = max(event.time - taken.get(event.token, event.time), 0)
-    return rows
+            rows.execute("INSERT OR REPLACE INTO taken VALUES (?, ?)", (event.token, event.time))
+        elif event.kind == "accepted" and event.id:
+            began = rows.execute("SELECT time FROM taken WHERE token = ?", (event.token,))
+            (start,) = began.fetchone() or (event.time,)
+            seconds = max(event.time - start, 0)
+            rows.execute("UPDATE decided SET seconds = ? WHERE id = ?", (seconds, event.id))
+
+
+def journal_row(event: Event, position: int) -> tuple[Any, ...]:
+    """A decision with the columns that every journal has, in their order.
+
+    A message that had no id gets one from its place.
+    """
+    event = event._replace(
+        position=position, id=event.id or f"{event.stream}/{event.sequence}", attempt=1
+    )
+    return OF_JOURNAL(event)
 
 
 def changes(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]:

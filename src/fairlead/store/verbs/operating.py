@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
 
@@ -16,6 +16,7 @@ from fairlead.store.admin.declaring import declare
 from fairlead.store.admin.holding import HeldGroup, held_groups, take_back_with
 from fairlead.store.admin.queues import Limiting, Metrics, Ordering, TenantMetrics
 from fairlead.store.admin.switching import SwitchedOff, off, switch
+from fairlead.store.admin.views import view_rows
 from fairlead.store.admin.waiting import Later, Promotion, later, outlook, peek, promotion
 from fairlead.store.arguments import (
     MAX_TAKEN,
@@ -29,9 +30,11 @@ from fairlead.store.arguments import (
 )
 from fairlead.store.database import schema
 from fairlead.store.database.clock import time_of
+from fairlead.store.database.port import Row
 from fairlead.store.database.postgresql import is_denied
 from fairlead.store.database.retrying import again
 from fairlead.store.journal.events import Event, EventChoice, events, latest, these
+from fairlead.store.journal.parts import parts
 from fairlead.store.journal.retention import journal_keep, set_journal_keep
 from fairlead.store.message import Message, message_of
 from fairlead.store.queues.engine import engine_of
@@ -282,15 +285,42 @@ class StoreOperations(StoreVerbs):
         with self._connection() as database:
             return admin.by_tenant(database, self._clock())
 
-    def journal(self, since: str | None = None, **wanted: Unpack[EventChoice]) -> Iterator[Event]:
+    def journal(
+        self, since: str | None = None, *, until: str | None = None, **wanted: Unpack[EventChoice]
+    ) -> Iterator[Event]:
         """The events after a cursor, in their order; None: from the first that is kept.
 
-        `queue`, `cluster`, `group`, `id`, `kind` (or several): only those of this one. `start`:
-        only those from this time on, in seconds. Those that come while they are read are left for
-        the next time. Raises PrunedError where some of them are kept no more, and MessageError.
+        `until`: up to the event with this cursor. `queue`, `cluster`, `group`, `id`, `kind` (or
+        several): only those of this one. `start`, `end`: only those from this time on, or before
+        it, in seconds. Those that come while they are read are left for the next time. Raises
+        PrunedError where some of them are kept no more, and MessageError.
         """
         with self._connection() as database:
-            yield from events(database, since, these(wanted))
+            yield from events(database, since, these(wanted), until)
+
+    def journal_parts(
+        self, most: int, since: str | None = None, until: str | None = None
+    ) -> list[tuple[str | None, str]]:
+        """The journal in at most so many parts, which `journal` can read side by side.
+
+        Each is the cursor after which it begins (None: with the first event that is kept) and that
+        of its last event. Together they are what can be read now, whoever writes meanwhile, and
+        one message's decisions are in one part. `since`, `until`: as `journal` has them. Raises
+        MessageError.
+        """
+        whole("most", most, 1)
+        with self._connection() as database:
+            return parts(database, most, since, until)
+
+    def view_rows(self, view: str, queue: str | None = None) -> Sequence[Row]:
+        """The rows of `waiting` or `dead_letters`, of one queue or of all, as of one moment.
+
+        Their columns are those of `VIEW_COLUMNS`. Raises MessageError.
+        """
+        with self._connection() as database:
+            if queue is not None:
+                known_queue(database, queue_name(queue), self._clock())
+            return view_rows(database, view, queue)
 
     def latest(self, back: int = 0, **wanted: Unpack[EventChoice]) -> str | None:
         """The cursor of the latest event that the journal gives now; None: there is none.

@@ -13,6 +13,16 @@ SELECT fairlead._run_set_queue(
 -- prune_journal: forget the first events, if they are before a time, but for the latest event
 SELECT * FROM fairlead._run_prune_journal(%(most)s, %(before)s);
 
+-- rows_waiting: what waits, in one queue or in all, as the view has it; times are numbers of seconds
+SELECT queue, place, in_group, id, tenant, priority, raised_to, messages,
+  extract(epoch FROM since)::float8, why, extract(epoch FROM until)::float8, failures
+FROM fairlead.waiting WHERE %(queue)s::text IS NULL OR queue = %(queue)s::text;
+
+-- rows_dead_letters: dead letters, of one queue or of all, as the view has them
+SELECT queue, number, id, in_group, tenant, priority, reason, attempt,
+  extract(epoch FROM died)::float8, cost, type, body_text, body
+FROM fairlead.dead_letters WHERE %(queue)s::text IS NULL OR queue = %(queue)s::text;
+
 -- lock_queues: nobody adds messages or takes them away: who does looks at queues, if only to count
 SELECT fairlead._run_lock_queues();
 

@@ -13,6 +13,14 @@ UPDATE fairlead_queues SET discipline = :discipline, default_priority = :default
   remembered = :remembered, fair = :fair
 WHERE id = :queue;
 
+-- rows_waiting: what waits, in one queue or in all, as the view has it; times are numbers of seconds
+SELECT queue, place, in_group, id, tenant, priority, raised_to, messages, since, why, until, failures
+FROM fairlead_waiting WHERE :queue IS NULL OR queue = :queue;
+
+-- rows_dead_letters: dead letters, of one queue or of all, as the view has them
+SELECT queue, number, id, in_group, tenant, priority, reason, attempt, died, cost, type, body_text, body
+FROM fairlead_dead_letters WHERE :queue IS NULL OR queue = :queue;
+
 -- prune_journal: forget the first events, if they are before a time, but for the latest event
 DELETE FROM fairlead_journal WHERE id IN (
   SELECT id FROM (SELECT id, time FROM fairlead_journal ORDER BY id LIMIT :most)

@@ -7,16 +7,18 @@ SELECT fairlead._run_add_journal(
   %(tenant)s::text[], %(priority)s::bigint[], %(cost)s::bigint[], %(type)s::text[], %(attempt)s::bigint[],
   %(token)s::bigint[], %(lease)s::bigint[], %(detail)s::text[]);
 
--- journal: events after a place in the journal, by the index of places: a plan for any numbers would
+-- journal: events after a place in the journal and up to another one, by the index of places: a plan for any numbers would
 -- read all from the first number on
 SELECT id, transaction::text::bigint, time, kind, queue, group_name, key, tenant, priority, cost, type,
   attempt, token, actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said,
   login
 FROM fairlead.journal
 WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s) AND id + 0 >= %(first)s AND id + 0 < %(until)s
+  AND (transaction, id) <= (%(last_transaction)s::text::xid8, %(last)s)
   AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(cluster)s::text IS NULL OR cluster = %(cluster)s)
   AND (%(group)s::text IS NULL OR group_name = %(group)s) AND (%(id)s::text IS NULL OR key = %(id)s)
   AND (%(kind)s::text IS NULL OR kind = ANY (string_to_array(%(kind)s, ','))) AND (%(start)s::bigint IS NULL OR time >= %(start)s)
+  AND (%(end)s::bigint IS NULL OR time < %(end)s)
   AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
     ELSE pg_snapshot_xmin(pg_current_snapshot()) END
 ORDER BY journal.transaction, journal.id LIMIT %(most)s;
@@ -27,9 +29,13 @@ WHERE id + 0 >= %(first)s AND id + 0 < %(until)s
   AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(cluster)s::text IS NULL OR cluster = %(cluster)s)
   AND (%(group)s::text IS NULL OR group_name = %(group)s) AND (%(id)s::text IS NULL OR key = %(id)s)
   AND (%(kind)s::text IS NULL OR kind = ANY (string_to_array(%(kind)s, ','))) AND (%(start)s::bigint IS NULL OR time >= %(start)s)
+  AND (%(end)s::bigint IS NULL OR time < %(end)s)
   AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
   ELSE pg_snapshot_xmin(pg_current_snapshot()) END
 ORDER BY journal.transaction DESC, journal.id DESC LIMIT 1 OFFSET %(back)s;
+
+-- place_of_number: where the first event with this number or a later one stands
+SELECT transaction::text::bigint, id FROM fairlead.journal WHERE id >= %(number)s ORDER BY id LIMIT 1;
 
 -- epochs: the events with which the epochs of the journal begin, but for the first one
 SELECT first FROM fairlead.epochs ORDER BY first;

@@ -29,13 +29,14 @@ SELECT :first + json_each.key, :time, 'accepted', :queue, '', m.key, g.tenant, m
 FROM json_each(:ids) CROSS JOIN fairlead_groups g ON g.id = json_each.value
   CROSS JOIN fairlead_messages m ON m.group_id = g.id;
 
--- journal: events after a place in the journal
+-- journal: events after a place in the journal and up to another one
 SELECT id, 0, time, kind, queue, group_name, key, tenant, priority, cost, type, attempt, token,
   actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said, NULL
-FROM fairlead_journal WHERE id > :after AND id >= :first AND id < :until
+FROM fairlead_journal WHERE id > :after AND id <= :last AND id >= :first AND id < :until
   AND (:queue IS NULL OR queue = :queue) AND (:cluster IS NULL OR cluster = :cluster)
   AND (:group IS NULL OR group_name = :group) AND (:id IS NULL OR key = :id)
   AND (:kind IS NULL OR instr(',' || :kind || ',', ',' || kind || ',') > 0) AND (:start IS NULL OR time >= :start)
+  AND (:end IS NULL OR time < :end)
 ORDER BY id LIMIT :most;
 
 -- latest: the latest event that can be read now, or one before it
@@ -43,7 +44,11 @@ SELECT 0, id FROM fairlead_journal WHERE id >= :first AND id < :until
   AND (:queue IS NULL OR queue = :queue) AND (:cluster IS NULL OR cluster = :cluster)
   AND (:group IS NULL OR group_name = :group) AND (:id IS NULL OR key = :id)
   AND (:kind IS NULL OR instr(',' || :kind || ',', ',' || kind || ',') > 0) AND (:start IS NULL OR time >= :start)
+  AND (:end IS NULL OR time < :end)
 ORDER BY id DESC LIMIT 1 OFFSET :back;
+
+-- place_of_number: where the first event with this number or a later one stands
+SELECT 0, id FROM fairlead_journal WHERE id >= :number ORDER BY id LIMIT 1;
 
 -- epochs: the events with which the epochs of the journal begin, but for the first one
 SELECT first FROM fairlead_epochs ORDER BY first;

@@ -1,0 +1,1 @@
+fairlead dispatch --of farm --store sqlite:///farm.db --out again --no-report

@@ -1,0 +1,1 @@
+fairlead diff again --of farm --store sqlite:///farm.db

@@ -1,0 +1,255 @@
+"""A cluster of a store in place of MESSAGES: what it has decided, for as long as a command runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from fairlead.cli.arguments import command_line
+from fairlead.cli.moments import moment
+from fairlead.cli.options import Read, refuse_with
+from fairlead.cli.store.options import opened, url_of
+from fairlead.cli.table import MessagesTable
+from fairlead.errors import UserError
+from fairlead.extras import need
+from fairlead.runs.staging import Making, clear_dead
+
+if TYPE_CHECKING:
+    from fairlead.store.journal.events import Event
+    from fairlead.store.store import Store
+
+FOLDER: Final = "fairlead-recorded"
+"""In the folder of temporary files; what a killed process left there the next one clears away."""
+FILE_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}")
+KINDS: Final = ("decided", "taken", "accepted")
+"""Events of which the rows of decisions are made."""
+LOCAL: Final = "local"
+"""How Spark's name for this machine begins."""
+SERVER: Final = ("postgresql://", "postgres://")
+SECRET: Final = "password"  # noqa: S105 - a word
+
+
+class AskedStore(NamedTuple):
+    """What was said of a store that is to take the place of MESSAGES."""
+
+    store: str | None
+    of: str | None
+    since: str | None
+    until: str | None
+
+    def refuse_alone(self) -> None:
+        """Refuse what has no effect without --of. Raises UserError."""
+        options = {"--store": self.store, "--since": self.since, "--until": self.until}
+        for name in (name for name, value in options.items() if value is not None):
+            raise UserError(f"{name}: found without --of, allowed: with --of CLUSTER")
+
+
+class CommandMessages(NamedTuple):
+    """Where the messages of a command are, and what goes with them."""
+
+    where: str
+    clusters: Sequence[Path]
+    changes: str | None = None
+    """What happened to the cluster, where the messages are those of a store."""
+    name: str | None = None
+    """What the messages are called, where the path says nothing."""
+
+    def table(
+        self,
+        column: Sequence[str] | None,
+        drop: Sequence[str] | None,
+        number_rows: bool,
+        input_format: Read | None,
+        read_option: Sequence[str] | None,
+    ) -> MessagesTable:
+        """The table of messages, as the options say. Raises UserError."""
+        plain = MessagesTable.asked(
+            self.where, column, drop, number_rows, input_format, read_option
+        )
+        return plain._replace(changes=self.changes, name=self.name)
+
+
+@contextmanager
+def traffic(
+    messages: str | None,
+    clusters: Sequence[Path],
+    asked: AskedStore,
+    *,
+    files: Mapping[str, object],
+    master: str | None = LOCAL,
+) -> Iterator[CommandMessages]:
+    """MESSAGES as they were given, or what a cluster of a store has decided.
+
+    The latter is written to files, which are gone at the end of the block. `clusters`: the files
+    that were given; with a store that of its cluster, where none was. `files`: options that only
+    MESSAGES have. `master`: where Spark works, as the options say; LOCAL: here, or not at all.
+    Raises UserError, StoreError.
+    """
+    if asked.of is None:
+        asked.refuse_alone()
+        if messages is None:
+            raise UserError("Missing argument 'MESSAGES', or --of CLUSTER of a --store.")
+        if not clusters:
+            raise UserError("Missing option '--cluster' / '-c'.")
+        yield CommandMessages(messages, clusters)
+        return
+    with recorded(messages, asked, "MESSAGES", files=files, master=master) as recording:
+        yield recording._replace(clusters=clusters) if clusters else recording
+
+
+@contextmanager
+def compared(
+    before: str, after: str | None, asked: AskedStore, *, master: str | None
+) -> Iterator[tuple[str, str, str]]:
+    """Two runs that are compared, and what the first one is called.
+
+    With a store one run is given, and what a cluster has decided is the first. Raises UserError,
+    StoreError.
+    """
+    if asked.of is None:
+        asked.refuse_alone()
+        if after is None:
+            raise UserError("Missing argument 'OUT_B', or --of CLUSTER of a --store.")
+        yield before, after, before
+    else:
+        one = None if after is None else before
+        with recorded(one, asked, "OUT_A", files={}, master=master) as recording:
+            yield recording.where, before, str(recording.name)
+
+
+@contextmanager
+def recorded(
+    messages: str | None,
+    asked: AskedStore,
+    argument: str,
+    *,
+    files: Mapping[str, object],
+    master: str | None,
+) -> Iterator[CommandMessages]:
+    """What a cluster of a store has decided, its changes and its file, as long as the block runs.
+
+    `messages`: what was given as the argument that the store takes the place of.
+    """
+    cluster = str(asked.of)
+    if messages is not None:
+        raise UserError(f"{argument}: found {messages!r} with --of, allowed: one of them")
+    refuse_with("--of", files)
+    remote = master or os.environ.get("SPARK_REMOTE", LOCAL)
+    if not remote.startswith(LOCAL):
+        raise UserError(
+            f"--of: found with Spark at {remote}, allowed: Spark on this machine; elsewhere "
+            'spark.read.format("fairlead") reads a store'
+        )
+    need("tables", "--of")
+    from fairlead.cli.store.journal import start_of
+
+    window = (*start_of(asked.since), _moment_of(asked.until))
+    with _folder() as folder:
+        stem = cluster if FILE_NAME.fullmatch(cluster) else FOLDER
+        rows, changes, file = (
+            folder / f"{stem}{ending}" for ending in (".jsonl", ".changes.jsonl", ".toml")
+        )
+        with opened(asked.store) as store:
+            name = f"cluster {cluster!r} of {_called(url_of(asked.store), store)}"
+            has = _write(store, cluster, (rows, changes, file), *window)
+        if not has.decided:
+            raise UserError(
+                f"{name}: found no decision"
+                f"{' of that time' if asked.since or asked.until else ''}, allowed: a cluster that "
+                "has decided, as far as the journal goes back"
+            )
+        yield CommandMessages(str(rows), [file], str(changes) if has.changed else None, name)
+
+
+def _called(url: str, store: Store) -> str:
+    """A store as people know it: a file as it was named, a server without user and password."""
+    return store.place if url.startswith(SERVER) else url
+
+
+def _moment_of(until: str | None) -> float | None:
+    return None if until is None else moment("--until", until, time.time())
+
+
+class RecordedRows(NamedTuple):
+    """What there was to write: how many rows of each kind."""
+
+    decided: int
+    changed: int
+
+
+def _write(
+    store: Store,
+    cluster: str,
+    files: tuple[Path, Path, Path],
+    since: str | None,
+    start: float | None,
+    end: float | None,
+) -> RecordedRows:
+    """Write decisions, changes and the cluster's file, as `fairlead journal` prints them.
+
+    All of them are as of one moment: up to the event that is the latest now.
+    """
+    from fairlead.balance.cluster import Cluster
+    from fairlead.cli.store.printing import json_lines
+    from fairlead.config.written import as_toml
+    from fairlead.store.journal.export import changes, decisions, with_added
+
+    listed = Cluster.from_dict(store.pool(cluster).file, default_name=cluster)
+    until = store.latest()
+    happened = [*store.journal(until=until, cluster=cluster, kind="changed")]
+    events: Iterable[Event] = store.journal(since, until=until, start=start, kind=KINDS)
+    if end is not None:
+        events = (event for event in events if event.kind != "decided" or event.time < end)
+    decided = _write_lines(files[0], json_lines(decisions(events, cluster)))
+    changed = _write_lines(files[1], json_lines(changes(happened, cluster)))
+    files[2].write_text(as_toml(with_added(happened, listed)), encoding="utf-8")
+    return RecordedRows(decided, changed)
+
+
+def _write_lines(file: Path, lines: Iterable[str]) -> int:
+    count = 0
+    with file.open("w", encoding="utf-8") as target:
+        for line in lines:
+            print(line, file=target)
+            count += 1
+    return count
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A folder for files that nobody else may read; gone at the end of the block."""
+    place = Path(tempfile.gettempdir(), FOLDER)
+    clear_dead(place)
+    making = Making(place)
+    try:
+        making.begin()
+        making.folder.chmod(0o700)
+        yield making.folder
+    finally:
+        making.clear()
+
+
+def line_of(arguments: Sequence[str]) -> str:
+    """The line that a page shows as the way to a run: without the password of a store's URL."""
+    return command_line(["fairlead", *map(_without_secret, arguments)])
+
+
+def _without_secret(argument: str) -> str:
+    """The same URL without a password; other arguments as they are."""
+    option = "--store=" if argument.startswith("--store=") else ""
+    url = argument.removeprefix(option)
+    if not url.startswith(SERVER):
+        return argument
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    query = urlencode([pair for pair in pairs if SECRET not in pair[0]], safe="/", quote_via=quote)
+    netloc = f"{user.partition(':')[0]}{at}{host}"
+    return option + parts._replace(netloc=netloc, query=query).geturl()

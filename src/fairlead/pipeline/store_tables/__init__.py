@@ -1,0 +1,1 @@
+"""A store as tables of Spark: `spark.read.format("fairlead")`."""
