@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 AMQP_LOG := .venv/amqp.log
 
 .DEFAULT_GOAL := help
-.PHONY: help install amqp peers demo test check-slow mutants lint format docs bench lock clean
+.PHONY: help install amqp peers connectors demo test check-slow mutants lint format docs bench lock clean
 
 help:  ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ amqp:  ## Build what the extra amqp needs (install does it, too, where it can)
 
 peers: install  ## Install the programs that tests speak to, as far as this machine lets it
 	@.ci/peers
+
+connectors:  ## Make .venv-connectors: Spark with Kafka, Delta, Iceberg and S3, for the tests of these
+	@PYTHON="$(PYTHON)" .ci/connectors
 
 demo: install  ## Dispatch a year of real departures through a storm, under two policies
 	$(BIN)/fairlead demo
@@ -82,7 +85,10 @@ lock:  ## Renew requirements.lock with the newest versions allowed (needs uv)
 	$(UV) pip compile --quiet --universal --upgrade --python-version 3.11 \
 	  --constraint requirements.lock --custom-compile-command "make lock" \
 	  --output-file benchmarks/requirements.lock benchmarks/requirements.in
+	$(UV) pip compile --quiet --universal --upgrade --python-version 3.11 \
+	  --custom-compile-command "make lock" \
+	  --output-file connectors/requirements.lock connectors/requirements.in
 
 clean:  ## Remove the virtual environment and everything that was made
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist build
+	rm -rf .venv .venv-connectors .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist build
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -174,14 +174,15 @@ def _decisions(spark: SparkSession, folder: str, run: RunFolder | None) -> DataF
             )
         return joined(last_attempts(decisions_of(journal).where("position IS NOT NULL")))
     manifest = run.manifest
+    is_table = folder.startswith(TABLE)
     options = {"multiLine": "true"} if manifest["file_format"] == "csv" else {}
     only = None if run.batches is None else [str(batch) for batch in run.batches.values()]
     if only == []:
         raise UserError(f"{folder}: found a stream that has decided nothing yet")
     decisions = read(
         spark,
-        folder if folder.startswith(TABLE) else inside(folder, DECISIONS),
-        input_format=manifest["file_format"],
+        folder if is_table else inside(folder, DECISIONS),
+        input_format=None if is_table else manifest["file_format"],
         options=options,
         only=only,
     )

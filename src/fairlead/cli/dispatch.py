@@ -176,6 +176,7 @@ def _on_spark(
         from fairlead.pipeline import dispatch as pipeline
         from fairlead.runs.options import Options
 
+        table = table.at_one_version(spark)
         return pipeline.run(
             spark,
             table.read(spark),
@@ -184,6 +185,7 @@ def _on_spark(
             delivery,
             Options(
                 where=table.called,
+                version=table.version,
                 file_format=file_format,
                 trust_ids=trust_ids,
                 horizon=None if horizon is None else round(horizon * MICROS),

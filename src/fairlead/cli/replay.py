@@ -179,6 +179,7 @@ def _on_spark(
         spark = started(master, stages, small=table.is_small, page=command is not None)
         delivery.begin(spark)
         request = asked_of(spark)
+        table = table.at_one_version(spark)
         return pipeline.run(
             spark,
             table.read(spark),
@@ -186,6 +187,7 @@ def _on_spark(
             delivery,
             Options(
                 where=table.called,
+                version=table.version,
                 file_format=file_format,
                 rows=rows,
                 windows=windows,

@@ -10,6 +10,7 @@ from fairlead.cli.options import Read
 from fairlead.errors import MessageError, UserError
 from fairlead.rows import without_decisions
 from fairlead.runs.paths import TABLE, inside, local, refuse_of_files
+from fairlead.runs.read_options import of_no_table
 from fairlead.text import plural
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class MessagesTable(NamedTuple):
             options = {
                 "--number-rows": self.number_rows,
                 "--input-format": self.input_format,
-                "--read-option": self.options,
+                "--read-option": of_no_table(self.options),
             }
             refuse_of_files(self.where, options)
             return
@@ -178,6 +179,21 @@ class MessagesTable(NamedTuple):
                 f"{plural(read, 'row')}: --engine memory gives the same without Spark, in seconds",
                 markup=False,
             )
+
+    def at_one_version(self, spark: SparkSession) -> Self:
+        """The same; of a table of a catalog that has versions the one of now, if none is named."""
+        if not self.where.startswith(TABLE):
+            return self
+        from fairlead.pipeline.intake.catalog import one_version
+
+        return self._replace(options=one_version(spark, self.where, self.options))
+
+    @property
+    def version(self) -> str:
+        """Which version of a table of a catalog it is; "" for all else."""
+        if not self.where.startswith(TABLE):
+            return ""
+        return ", ".join(f"{name}={value}" for name, value in self.options.items())
 
     def read(self, spark: SparkSession, only: Sequence[str] | None = None) -> DataFrame:
         """The messages; `only`: in these of the folder's files. Raises UserError."""

@@ -326,7 +326,7 @@ def run(
         if options.command is None:
             counts, facts = count(written, plan), None
         else:
-            of_run = made(options.where, options.command, SPARK)
+            of_run = made(options.named, options.command, SPARK)
             counts, facts = count_for_report(written, plan, ready.survey, of_run)
         decided = counted_messages(written, plan, counts)
         rejections = counted_rejections(reasons) if ready.survey.rejected else {}
@@ -346,7 +346,8 @@ def run(
         facts=facts,
         unknown_clusters=unknown_clusters(counts, plan),
     )
-    run_folder.write_manifest(delivery, plan, ready.survey.blocks.starts, ready.states, file_format)
+    starts, states = ready.survey.blocks.starts, ready.states
+    run_folder.write_manifest(delivery, plan, starts, states, file_format, options.version)
     delivery.write_json(SUMMARY, summary.to_dict())
     log.info("dispatched", extra={"read": total, "outcomes": ended})
     return summary

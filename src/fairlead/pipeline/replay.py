@@ -286,7 +286,7 @@ def run(
         ],
         seconds=round(time.monotonic() - began, 3),
         windows=list(options.windows),
-        made=None if options.command is None else made(options.where, options.command, SPARK),
+        made=None if options.command is None else made(options.named, options.command, SPARK),
     )
     for name, plan in plans.items():
         run_folder.write_scenario(delivery, folders[name], plan, file_format, options.rows)

@@ -21,6 +21,8 @@ class Options:
 
     where: str = "messages"
     """What errors call the table: its path."""
+    version: str = ""
+    """Which version of a table of a catalog was read."""
     file_format: str = "parquet"
     """Of the results."""
     trust_ids: bool = False
@@ -40,6 +42,11 @@ class Options:
     """Let Spark keep the rows of a small table until `PreparedTable.release` (dispatch)."""
     rows_a_block: int = ROWS_A_BLOCK
     progress: Progress = quiet
+
+    @property
+    def named(self) -> str:
+        """What results call the messages: where they are, and in which version."""
+        return f"{self.where}, {self.version}" if self.version else self.where
 
 
 DEFAULTS = Options()

@@ -52,6 +52,8 @@ KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
 """What Spark reads of each format, without what the stages say themselves."""
 ALSO: Final = {"delimiter": "sep", "charset": "encoding"}
 """Other names of the same option."""
+OF_TABLES: Final = ("versionAsOf", "timestampAsOf")
+"""Which version of a table of a catalog is read, where it has versions."""
 PERMISSIVE: Final = "PERMISSIVE"
 
 
@@ -78,6 +80,15 @@ def checked(options: Mapping[str, str], file_format: str) -> dict[str, str]:
     if "encoding" in settings:
         settings["encoding"] = _encoding(settings["encoding"])
     return settings
+
+
+def of_no_table(options: Mapping[str, str]) -> dict[str, str]:
+    """Those of the options that a table of a catalog does not have.
+
+    >>> of_no_table({"versionAsOf": "3", "sep": ";"})
+    {'sep': ';'}
+    """
+    return {name: value for name, value in options.items() if name not in OF_TABLES}
 
 
 def _encoding(value: str) -> str:

@@ -137,9 +137,14 @@ def write_manifest(
     starts: Sequence[tuple[int, str]],
     states: Sequence[Mapping[str, object]],
     file_format: str,
+    version: str = "",
 ) -> None:
-    """Write what `explain` needs to bring any moment of the run back; see `manifest`."""
-    delivery.write_json(MANIFEST, manifest(plan, starts, states, file_format))
+    """Write what `explain` needs to bring any moment of the run back; see `manifest`.
+
+    `version`: of a table with versions the one that was read.
+    """
+    content = manifest(plan, starts, states, file_format)
+    delivery.write_json(MANIFEST, content | ({"version": version} if version else {}))
 
 
 def manifest(

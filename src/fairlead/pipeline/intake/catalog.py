@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.errors import AnalysisException, ParseException
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+
+from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from fairlead.errors import UserError
@@ -11,14 +15,20 @@ from fairlead.runs.paths import SUMMARY, TABLE
 
 RUN = "_run"
 """How the table ends that has the small files of a run: `name`, `content`."""
+VERSION_AS_OF: Final = "versionAsOf"
 NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE")
 
 
-def table_of(spark: SparkSession, place: str) -> DataFrame:
-    """The table that a place names: `table:catalog.schema.table`. Raises UserError."""
+def table_of(
+    spark: SparkSession, place: str, version: Mapping[str, str] | None = None
+) -> DataFrame:
+    """The table that a place names: `table:catalog.schema.table`. Raises UserError.
+
+    `version`: which one of it, as `one_version` says; without it the one of now, if it has any.
+    """
     name = place.removeprefix(TABLE)
     try:
-        table = spark.table(name)
+        table = spark.read.options(**one_version(spark, place, version)).table(name)
         if not table.columns:
             raise UserError(f"{place}: not a table: found no columns")
     except ParseException:
@@ -26,7 +36,7 @@ def table_of(spark: SparkSession, place: str) -> DataFrame:
             f"{place}: found {name!r}, allowed: the name of a table, such as "
             f"{TABLE}catalog.schema.table"
         ) from None
-    except AnalysisException as error:
+    except PySparkException as error:
         if not (error.getCondition() or "").startswith(NOT_FOUND):
             raise UserError(f"{place}: cannot be read: {why(error)}") from None
         raise UserError(f"{place}: {missing(spark, name)}") from None
@@ -37,6 +47,49 @@ def table_of(spark: SparkSession, place: str) -> DataFrame:
             "allowed: those of a run that has ended"
         )
     return table
+
+
+def one_version(
+    spark: SparkSession, place: str, version: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Options with which a table stays what it is now, whoever writes to it meanwhile.
+
+    A table of Delta or Iceberg is read anew by each query, and one run has several. `version`:
+    which one was asked for. Other tables have no versions, and get no option.
+    """
+    if version:
+        return dict(version)
+    name = place.removeprefix(TABLE)
+    with suppress(PySparkException):  # a table that cannot be read is refused where it is read
+        found = _version_of(spark, name)
+        if found is not None:
+            return {VERSION_AS_OF: str(found)}
+    return {}
+
+
+def _version_of(spark: SparkSession, name: str) -> int | None:
+    """The version of a table of Delta, or the snapshot of one of Iceberg; None: it has none."""
+    rows = (
+        on_table(spark, "DESCRIBE TABLE EXTENDED {}", name).where("col_name = 'Provider'").take(1)
+    )
+    provider = str(rows[0]["data_type"]).lower() if rows else ""
+    if provider == "delta":
+        last = on_table(spark, "DESCRIBE HISTORY {} LIMIT 1", name).first()
+        return None if last is None else int(last["version"])
+    if provider == "iceberg":
+        main = spark.table(f"{name}.refs").where("name = 'main'").first()
+        return None if main is None else int(main["snapshot_id"])
+    return None
+
+
+def on_table(spark: SparkSession, statement: str, name: str) -> DataFrame:
+    """Run a statement on a table, whose name stands for `{}`.
+
+    Under Delta's extension no parameter can stand there. What Spark reads as a name is one as a
+    whole, with no more of a statement in it. Raises ParseException where it is none.
+    """
+    spark.catalog.tableExists(name)
+    return spark.sql(statement.format(name))
 
 
 def missing(spark: SparkSession, name: str) -> str:

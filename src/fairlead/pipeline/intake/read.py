@@ -53,7 +53,7 @@ from fairlead.runs.files import (
 )
 from fairlead.runs.names import IDENTITY, check_names, names_of
 from fairlead.runs.paths import TABLE, for_spark, local, refuse_of_files
-from fairlead.runs.read_options import KNOWN, OF_FILES
+from fairlead.runs.read_options import KNOWN, OF_FILES, of_no_table
 
 __all__ = ["read"]
 
@@ -103,13 +103,14 @@ def read(
     `input_format`: what the path's ending does not say (`csv`, `json`, `parquet`, `text`, `orc`).
     `columns`: name → Spark SQL expression over the file's columns. `drop`: columns to leave out.
     `number_rows`: `id` is the file's name (below the folder) and the row's number in it, from 1.
-    `options`: of Spark's reader. `only`: of the folder's files, these. There is a column MALFORMED,
-    too, where lines can be no rows. Raises UserError naming the file and what is wrong with it.
+    `options`: of Spark's reader; of a table those that name its version. `only`: of the folder's
+    files, these. There is a column MALFORMED, too, where lines can be no rows. Raises UserError
+    naming the file and what is wrong with it.
     """
     if path.startswith(TABLE):
-        of_files = {"number_rows": number_rows, "input_format": input_format, "options": options}
-        refuse_of_files(path, {**of_files, "only": only})
-        source = table_of(spark, path)
+        of_files = {"number_rows": number_rows, "input_format": input_format}
+        refuse_of_files(path, {**of_files, "options": of_no_table(options or {}), "only": only})
+        source = table_of(spark, path, options)
         expressions = dict(columns or {})
         names_of(own_columns(source), path, columns=expressions, drop=drop, number_rows=False)
         return mapped(source, path, expressions, drop)

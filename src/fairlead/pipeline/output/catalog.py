@@ -15,13 +15,13 @@ from contextlib import contextmanager, suppress
 from typing import Final, Self
 
 import msgspec
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from fairlead.errors import OutputError
-from fairlead.pipeline.intake.catalog import RUN, files_of, has_schema, with_ending
+from fairlead.pipeline.intake.catalog import RUN, files_of, has_schema, on_table, with_ending
 from fairlead.pipeline.output.claim import RunClaim
 from fairlead.pipeline.output.tables_delivery import TablesDelivery
 from fairlead.pipeline.spark.refusals import why
@@ -73,7 +73,13 @@ class CatalogDelivery(TablesDelivery):
         if SUMMARY in files and not self.overwrite:
             raise OutputError(f"{self.out}: exists; name another table, or use --overwrite")
         self._before = {name: text for name, text in files.items() if name != CLAIM}
-        self._save(spark, {**self._before, CLAIM: self._claimed}, replace=bool(files))
+        try:
+            self._save(spark, {**self._before, CLAIM: self._claimed}, replace=bool(files))
+        except (OutputError, PySparkException, Py4JJavaError) as error:
+            self._refuse_claimed(files_of(spark, self.name) or {})  # another one was first
+            if isinstance(error, OutputError):
+                raise
+            raise OutputError(f"{self.out}: cannot write there: {why(error)}") from error
         self._spark = spark
 
     def _taken(self, spark: SparkSession) -> list[str]:
@@ -110,8 +116,7 @@ class CatalogDelivery(TablesDelivery):
                 self._save(self._spark, self._before, replace=True)
                 return
             for ending in EVERY if self._written else (RUN,):
-                name = self._table(ending)
-                self._spark.sql("DROP TABLE IF EXISTS IDENTIFIER(:name)", args={"name": name})
+                on_table(self._spark, "DROP TABLE IF EXISTS {}", self._table(ending))
 
     def path(self, name: str) -> str:
         return self._table(PARTS[name])

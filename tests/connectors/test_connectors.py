@@ -1,0 +1,22 @@
+"""Kafka, Delta, Iceberg, S3 and Spark Connect for real, on the Spark that has them."""
+
+import pytest
+from tests.connectors.environment import need, run_cases
+
+NEEDED = {
+    "delta": ("spark", "delta"),
+    "iceberg": ("spark", "iceberg"),
+}
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_the_cases_hold(name: str) -> None:
+    need(*NEEDED[name])
+    run_cases(name, slow=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NEEDED)
+def test_the_slow_cases_hold(name: str) -> None:
+    need(*NEEDED[name])
+    run_cases(name, slow=True)
