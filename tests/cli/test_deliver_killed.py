@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.sockets.waiting import until
 from tests.stores import made_url
 
 from fairlead import Store
@@ -23,7 +24,7 @@ name = "A"
 [[destination]]
 name = "B"
 """
-ROWS = 30_000
+ROWS, KILLS = 30_000, 17
 COMMAND = [sys.executable, "-m", "fairlead", "dispatch", "jobs.jsonl", "-c", "pool.toml"]
 
 
@@ -45,7 +46,7 @@ def test_killed_again_and_again(dialect: str, policy: str, tmp_path: Path) -> No
     kills = arrived = 0
     with Store.open(url) as store:
         store.load_clusters(tmp_path / "pool.toml")
-        while arrived < 17:
+        while kills < KILLS or not arrived:
             with subprocess.Popen(
                 [*COMMAND, "--deliver", url, "--run", f"run {arrived}"],
                 cwd=tmp_path,
@@ -53,8 +54,8 @@ def test_killed_again_and_again(dialect: str, policy: str, tmp_path: Path) -> No
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             ) as process:
-                until = time.monotonic() + random.uniform(3, 25)
-                while time.monotonic() < until and process.poll() is None:
+                end = time.monotonic() + random.uniform(3, 16)
+                while time.monotonic() < end and process.poll() is None:
                     assert store.pool("pool").choices in (0, ROWS)
                     assert sum(each.messages for each in store.queues()) in (0, ROWS)
                     time.sleep(0.05)
@@ -62,10 +63,8 @@ def test_killed_again_and_again(dialect: str, policy: str, tmp_path: Path) -> No
                     os.killpg(process.pid, signal.SIGKILL)
                     kills += 1
             run = store.bulk_run(f"run {arrived}")
-            store.check(repair=True)
-            assert store.check() == []
+            until(lambda: not store.check(repair=True))  # the server hears of it in a moment
             if run is None:
-                assert store.bulk_run("run 0") is None or arrived
                 continue
             assert run.messages == (ROWS if arrived == 0 else 0)
             arrived += 1
@@ -77,4 +76,3 @@ def test_killed_again_and_again(dialect: str, policy: str, tmp_path: Path) -> No
                     groups.setdefault(f"{queue} {work.group}", []).extend(bodies)
         assert sum(map(len, groups.values())) == ROWS
         assert all(each == sorted(each) for each in groups.values())
-    assert kills > 5
