@@ -194,7 +194,7 @@ def _copy(ready: DeliverableTable, store: Store, table: str) -> list[Brought]:
         return staged(attempt, row[KEY], message)
 
     every = copy_out(ready.unordered, store.url, table, COLUMNS, made)
-    return [Brought(*each) for each in every]
+    return [Brought(*ended) for ended in every]
 
 
 class _Again:

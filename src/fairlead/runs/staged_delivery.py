@@ -95,7 +95,7 @@ def _publish(
     delivered.destinations = sent
     delivered.control = sum(count.control for count in counts)
     delivered.left_out = +left_out
-    delivered.published = sum(sum(each.values()) for each in sent.values())
+    delivered.published = sum(counts.total() for counts in sent.values())
 
 
 def _publish_all(
@@ -108,5 +108,5 @@ def _publish_all(
         for cluster, to in tx.publish_staged(number, reservations).items():
             left_out[KNOWN] += to.pop(None, 0)
             sent[cluster] = Counter({str(name): n for name, n in to.items()})
-        tx.end_run(delivered.run, sum(sum(each.values()) for each in sent.values()))
+        tx.end_run(delivered.run, sum(counts.total() for counts in sent.values()))
     return sent, left_out

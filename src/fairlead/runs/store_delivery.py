@@ -96,14 +96,14 @@ class RowReader:
     def __call__(self, cluster: str, id_: str, body: Any, row: Mapping[str, Any]) -> TableRow:  # noqa: ANN401
         """`row`: the other columns, by their names."""
         named = cluster or next(iter(self.reads))
-        said = {name: row[name] for name in self.columns if row[name] not in (None, "")}
+        sending = {name: row[name] for name in self.columns if row[name] not in (None, "")}
         attributes = {
             name: row[name] for name in self.reads.get(named, ()) if row[name] not in (None, "")
         }
         if isinstance(body, bytearray):
             body = bytes(body)
         content = json.loads(body) if self.as_json else body
-        return TableRow(named, id_, {**said, "body": content, "id": id_, "message": attributes})
+        return TableRow(named, id_, {**sending, "body": content, "id": id_, "message": attributes})
 
 
 def clusters_of(store: Store, clusters: Sequence[Cluster] | None) -> list[Cluster]:

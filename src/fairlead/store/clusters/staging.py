@@ -64,8 +64,8 @@ class StagedRun:
         rows = self._database.run(
             "rank_staged",
             number=self.number,
-            attempts=[each.attempt for each in brought],
-            rows=[each.rows for each in brought],
+            attempts=[task.attempt for task in brought],
+            rows=[task.rows for task in brought],
         )
         return [StagedCount(*row) for row in rows]
 
@@ -77,7 +77,7 @@ class StagedRun:
         rows = self._database.run(
             "left_out_staged",
             number=self.number,
-            attempts=[each.attempt for each in self._brought],
+            attempts=[task.attempt for task in self._brought],
             nobody=list(nobody),
             most=most,
         )
