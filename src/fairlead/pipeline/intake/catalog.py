@@ -61,9 +61,9 @@ def one_version(
         return dict(version)
     name = place.removeprefix(TABLE)
     with suppress(PySparkException):  # a table that cannot be read is refused where it is read
-        version = _version_of(spark, name)
-        if version is not None:
-            return {VERSION_AS_OF: str(version)}
+        as_of = _version_of(spark, name)
+        if as_of is not None:
+            return {VERSION_AS_OF: str(as_of)}
     return {}
 
 
