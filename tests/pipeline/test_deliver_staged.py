@@ -24,6 +24,7 @@ from fairlead.errors import (
     StoreError,
 )
 from fairlead.runs import staged_delivery
+from fairlead.store.database.postgresql import PostgreSQL
 
 CLUSTERS = [
     Cluster.of(
@@ -247,6 +248,59 @@ def test_a_login_without_the_right_is_told_which(spark: SparkSession) -> None:
     assert deliver(table, url_of("chooser"), run="night").published == 1
     plan = table._jdf.queryExecution().toString()
     assert url_of("chooser") not in plan
+
+
+def test_what_a_restart_of_the_server_took_is_missed(
+    spark: SparkSession, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table without a log is empty after a crash of the server."""
+    store = opened()
+    table = frame(spark, in_pool(20))
+    plain = staged_delivery._publish_all
+
+    def crashed(*args: Any) -> Any:
+        with store._connection() as database:
+            database.execute(f"TRUNCATE fairlead.ranked_{args[2]}, fairlead.staged_{args[2]}")
+        return plain(*args)
+
+    monkeypatch.setattr(staged_delivery, "_publish_all", crashed)
+    with pytest.raises(StoreError, match=r"found 0 rows of 20.*; nothing of run 'night' has"):
+        deliver(table, store, run="night")
+    assert store.pool("pool").choices == 0
+    assert store.queues() == []
+
+
+@pytest.mark.parametrize("staged", [True, False])
+def test_a_connection_that_breaks_at_the_commit(
+    staged: bool, spark: SparkSession, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened()
+    table = frame(spark, in_pool(20))
+    monkeypatch.setattr(Store, "can_reserve", lambda *_: staged)
+    commit = PostgreSQL.commit
+    broken: list[str] = []
+
+    def breaks(database: PostgreSQL) -> None:
+        ours = database.execute("SELECT 1 FROM fairlead.bulk_runs WHERE name = 'night'").fetchall()
+        if ours and not broken:
+            broken.append(moment)
+            if moment == "after":
+                commit(database)
+            database.connection.close()
+            raise StoreError("the connection is lost")
+        commit(database)
+
+    monkeypatch.setattr(PostgreSQL, "commit", breaks)
+    moment = "before"
+    with pytest.raises(StoreError, match=r"^the connection is lost; nothing of run 'night' has"):
+        deliver(table, store, run="night")
+    assert store.pool("pool").choices == 0
+    moment = "after"
+    broken.clear()
+    assert deliver(table, store, run="night").published == 20
+    assert broken == ["after"]
+    assert sum(each.messages for each in store.queues()) == 20
+    assert store.check() == []
 
 
 def test_two_runs_at_once_have_turns_of_their_own(spark: SparkSession, opened: Opened) -> None:

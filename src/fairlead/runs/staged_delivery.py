@@ -6,13 +6,20 @@ bring → rank → reserve → publish
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from fairlead.errors import MessageError, StoreError, TransientStoreError
 from fairlead.runs.progress import Progress
-from fairlead.runs.store_delivery import KNOWN, SHOWN, TRIES, DeliveredRun, TableRow
+from fairlead.runs.store_delivery import (
+    KNOWN,
+    SHOWN,
+    TRIES,
+    DeliveredRun,
+    TableRow,
+    known_to_arrive,
+)
 from fairlead.store.clusters.choosing import as_said
 from fairlead.store.clusters.staging import staged_row
 from fairlead.store.queues.outgoing import outgoing_of
@@ -82,8 +89,9 @@ def _publish(
             tx.reserve_turns(run.number, count.cluster, count.messages, prepared[count.cluster])
             for count in counts
         ]
+    rows = {count.cluster: count.messages + count.control for count in counts}
     try:
-        sent, left_out = _publish_all(store, delivered, run.number, reservations)
+        sent, left_out = _publish_all(store, delivered, run.number, reservations, rows)
     except BaseException:
         with suppress(StoreError):  # else whoever sweeps what is left does it
             run.give_back_turns()
@@ -99,13 +107,17 @@ def _publish(
 
 
 def _publish_all(
-    store: Store, delivered: DeliveredRun, number: int, reservations: Sequence[Reservation]
+    store: Store,
+    delivered: DeliveredRun,
+    number: int,
+    reservations: Sequence[Reservation],
+    rows: Mapping[str, int],
 ) -> tuple[dict[str, Counter[str]], Counter[str]]:
     sent: dict[str, Counter[str]] = {}
     left_out: Counter[str] = Counter()
-    with store.transaction() as tx:
+    with known_to_arrive(store, delivered), store.transaction() as tx:
         tx.begin_run(delivered.run, delivered.batch)
-        for cluster, to in tx.publish_staged(number, reservations).items():
+        for cluster, to in tx.publish_staged(number, reservations, rows).items():
             left_out[KNOWN] += to.pop(None, 0)
             sent[cluster] = Counter({str(name): n for name, n in to.items()})
         tx.end_run(delivered.run, sum(counts.total() for counts in sent.values()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from operator import itemgetter
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.message import CONTROL
 from fairlead.balance.objects import listed
-from fairlead.errors import ConfigError, MessageError, TransientStoreError
+from fairlead.errors import ConfigError, MessageError, StoreError, TransientStoreError
 from fairlead.runs.progress import Tell
 from fairlead.store.clusters.bulk_runs import delivered_before
 from fairlead.store.queues.outgoing import outgoing_of
@@ -143,6 +144,29 @@ def refuse_known(store: Store, run: str) -> None:
         raise delivered_before(run, known)
 
 
+@contextmanager
+def known_to_arrive(store: Store, delivered: DeliveredRun) -> Iterator[None]:
+    """Where the connection breaks at the commit, the store says whether the run has arrived.
+
+    Raises StoreError where it has not, or where nobody can say.
+    """
+    try:
+        yield
+    except TransientStoreError:
+        raise
+    except StoreError as error:
+        try:
+            known = store.bulk_run(delivered.run)
+        except StoreError:
+            raise StoreError(
+                f"{error}; it is not known whether run {delivered.run!r} has arrived: deliver it "
+                "again, it is refused if it has"
+            ) from None
+        if known is None or known.batch != delivered.batch:
+            line = f"{error}; nothing of run {delivered.run!r} has arrived"
+            raise type(error)(line) from None
+
+
 def deliver_rows(
     store: Store, delivered: DeliveredRun, rows: Iterable[TableRow], tell: Tell, total: int
 ) -> None:
@@ -155,7 +179,7 @@ def deliver_rows(
     for attempt in range(1, TRIES + 1):
         trial = DeliveredRun(delivered.run, delivered.batch)
         try:
-            with store.transaction() as tx:
+            with known_to_arrive(store, delivered), store.transaction() as tx:
                 tx.begin_run(delivered.run, delivered.batch)
                 done = 0
                 for batch in _steps(rows):

@@ -167,27 +167,29 @@ class ClusterVerbs(TransactionVerbs):
         )
 
     def publish_staged(
-        self, number: int, reservations: Iterable[Reservation]
+        self, number: int, reservations: Iterable[Reservation], rows: Mapping[str, int]
     ) -> dict[str, dict[str | None, int]]:
         """Publish what was brought of a run: by cluster, how many to each destination.
 
-        None: how many were not, as their ids were published meanwhile. Raises as `publish_many`.
+        `rows`: by cluster, how many there are. None: how many were not published, as their ids were
+        meanwhile. Raises as `publish_many`.
         """
         self._check()
         set_clock(self._database, self._context.clock())
         actor = self._context.actor
         sent: dict[str, dict[str | None, int]] = {}
         for reservation in reservations:
-            rows = self._database.run(
+            found = self._database.run(
                 "decide_staged",
                 number=number,
                 cluster=reservation.cluster,
+                rows=rows[reservation.cluster],
                 first=reservation.first,
                 version=reservation.version,
                 choices=reservation.choices,
                 actor=actor,
             )
-            sent[reservation.cluster] = dict(rows)
+            sent[reservation.cluster] = dict(found)
         self._database.run("send_staged", number=number, actor=actor)
         return sent
 

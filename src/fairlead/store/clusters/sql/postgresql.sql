@@ -145,7 +145,7 @@ SELECT * FROM fairlead._run_left_out_staged(
 
 -- decide_staged: decide about the messages of a run for one cluster
 SELECT * FROM fairlead._run_decide_staged(
-  %(number)s, %(cluster)s, %(first)s, %(version)s, %(choices)s::bigint[], %(actor)s);
+  %(number)s, %(cluster)s, %(rows)s, %(first)s, %(version)s, %(choices)s::bigint[], %(actor)s);
 
 -- send_staged: send the messages of a run that were decided about
 SELECT fairlead._run_send_staged(%(number)s, %(actor)s);

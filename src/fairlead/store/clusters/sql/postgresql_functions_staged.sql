@@ -166,10 +166,11 @@ BEGIN
 END $$;
 
 -- Decide about the messages of a run for one cluster, whose turns were reserved: they begin with `p_first`, and
--- `p_choices` has the destination of each. How many go to each destination, and how many to none any more, as
+-- `p_choices` has the destination of each. `p_rows`: with those that are no work. How many go to each destination, and how many to none any more, as
 -- their ids were published meanwhile. _run_send_staged sends them, in the transaction that runs.
 CREATE OR REPLACE FUNCTION fairlead._run_decide_staged(
-  p_number bigint, p_cluster text, p_first bigint, p_version bigint, p_choices bigint[], p_actor text)
+  p_number bigint, p_cluster text, p_rows bigint, p_first bigint, p_version bigint, p_choices bigint[],
+  p_actor text)
 RETURNS TABLE (o_destination text, o_messages bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -185,6 +186,12 @@ BEGIN
   IF own IS NULL THEN
     PERFORM fairlead._refuse_cluster(p_cluster);
   END IF;
+  EXECUTE format('SELECT count(*) FROM fairlead.ranked_%s k WHERE k.cluster = $1', p_number)
+    INTO wanted USING p_cluster;
+  IF wanted <> p_rows OR p_rows < cardinality(p_choices) OR p_first IS NULL THEN
+    PERFORM fairlead._refuse(format('run: found %s rows of %s, as after a restart of the server, allowed: to '
+      'begin anew', wanted, p_rows), 'FL007');
+  END IF;
   DELETE FROM fairlead.bulk_reserved r WHERE r.number = p_number AND r.cluster = own;
   EXECUTE format($q$
     WITH known AS (
@@ -199,6 +206,12 @@ BEGIN
     WHERE k.cluster = $1 AND (k.place IS NULL OR ($3)[k.place + 1] <> 0) $q$,
     p_number, own, p_number) USING p_cluster, own, p_choices;
   GET DIAGNOSTICS wanted = ROW_COUNT;
+  EXECUTE format('SELECT count(*) FROM fairlead.chosen_%s_%s c WHERE c.place IS NOT NULL AND c.queue IS NULL',
+    p_number, own) INTO added;
+  IF added > 0 THEN
+    PERFORM fairlead._refuse(format('cluster %L: found a choice that is none of its destinations, allowed: what '
+      'was reserved', p_cluster));
+  END IF;
   EXECUTE format($q$
     INSERT INTO fairlead.message_ids AS i (queue, key, at, digest)
     SELECT -$1, s.id, $2, fairlead._digest(s.format, s.body)
