@@ -15,7 +15,7 @@ from tests.stores import made_url
 
 from fairlead import Store
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(1800)]
 POOL = """
 policy = "%s"
 name = "pool"
@@ -24,7 +24,7 @@ name = "A"
 [[destination]]
 name = "B"
 """
-ROWS, KILLS = 30_000, 17
+ROWS, KILLS = 30_000, 12
 COMMAND = [sys.executable, "-m", "fairlead", "dispatch", "jobs.jsonl", "-c", "pool.toml"]
 
 
