@@ -117,8 +117,8 @@ def _spool(rows: sqlite3.Connection, events: Iterable[Event], cluster: str) -> N
         if event.kind == "decided" and event.cluster == cluster and event.detail != REDELIVERED:
             if place != (place := (event.stream, event.sequence)):
                 position += 1
-            said = json.loads(event.said) if event.said else {}
-            row = {**said, **dict(zip(JOURNAL, journal_row(event, position), strict=True))}
+            attributes = json.loads(event.said) if event.said else {}
+            row = {**attributes, **dict(zip(JOURNAL, journal_row(event, position), strict=True))}
             rows.execute(
                 "INSERT INTO decided (id, said) VALUES (?, ?)", (event.id, json.dumps(row))
             )
