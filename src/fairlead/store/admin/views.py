@@ -41,8 +41,9 @@ VIEW_COLUMNS: Final = {
     },
 }
 """View → column → what kind of value it has; moments are seconds since 1970."""
+STATEMENTS: Final = {"waiting": "rows_waiting", "dead_letters": "rows_dead_letters"}
 
 
 def view_rows(database: Database, view: str, queue: str | None) -> Sequence[Row]:
     """The rows of a view, by one statement: of one queue, or of all."""
-    return database.run(f"rows_{view}", queue=queue)
+    return database.run(STATEMENTS[view], queue=queue)
