@@ -4,6 +4,7 @@ import pytest
 from tests.connectors.environment import need, run_cases
 
 NEEDED = {
+    "kafka": ("spark", "kafka", "broker"),
     "delta": ("spark", "delta"),
     "iceberg": ("spark", "iceberg"),
 }

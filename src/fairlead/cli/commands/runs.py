@@ -46,8 +46,8 @@ from fairlead.extras import need
 
 app = typer.Typer()
 command = partial(app.command, cls=Once, rich_help_panel="Decide")
-DAY, EVERY, FILES = 86_400.0, 10.0, 1_000
-"""What a stream has where nothing else is said: seconds, seconds, files."""
+DAY, EVERY = 86_400.0, 10.0
+"""What a stream has where nothing else is said, in seconds."""
 
 
 @command()
@@ -75,6 +75,14 @@ def dispatch(
     ] = False,
     every: Every = None,
     files_a_batch: FilesABatch = None,
+    kafka: Annotated[
+        str | None,
+        typer.Option(
+            "--kafka",
+            metavar="HOST:PORT",
+            help="With --follow: a broker of the topic kafka:TOPIC, or several with commas.",
+        ),
+    ] = None,
     fail_if: FailIf = None,
     dry_run: Annotated[
         bool,
@@ -93,7 +101,7 @@ def dispatch(
     is done.
 
     With `--follow` MESSAGES is a folder, and files that are moved into it are decided on in
-    micro-batches; the same command goes on where it ended.
+    micro-batches; or it is kafka:TOPIC. The same command goes on where it ended.
 
     `--fail-if` looks at rejected, no_destination and not_routed, as a number or in per cent.
 
@@ -104,7 +112,9 @@ def dispatch(
         refuse_of_spark({"--master": master, "--horizon": horizon, "--follow": follow})
     from fairlead.cli.dispatch import run_dispatch
 
-    table = MessagesTable.asked(messages, column, drop, number_rows, input_format, read_option)
+    table = MessagesTable.asked(
+        messages, column, drop, number_rows, input_format, read_option, topics=follow
+    )
     if dry_run:
         refuse_with("--dry-run", {"--follow": follow, "--horizon": horizon})
         from fairlead.cli.dry_run import run_dry
@@ -142,11 +152,16 @@ def dispatch(
             master=master,
             command=whole_line,
             follow=FollowOptions(
-                horizon or DAY, every or EVERY, files_a_batch or FILES, available_now
+                horizon or DAY, every or EVERY, files_a_batch, available_now, kafka
             ),
         )
         return
-    options = {"--available-now": available_now, "--every": every, "--files-a-batch": files_a_batch}
+    options = {
+        "--available-now": available_now,
+        "--every": every,
+        "--files-a-batch": files_a_batch,
+        "--kafka": kafka,
+    }
     for name in (name for name, value in options.items() if value):
         raise UserError(f"{name}: found without --follow, allowed: with it")
     status = run_dispatch(

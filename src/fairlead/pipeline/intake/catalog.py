@@ -61,9 +61,9 @@ def one_version(
         return dict(version)
     name = place.removeprefix(TABLE)
     with suppress(PySparkException):  # a table that cannot be read is refused where it is read
-        found = _version_of(spark, name)
-        if found is not None:
-            return {VERSION_AS_OF: str(found)}
+        latest = _version_of(spark, name)
+        if latest is not None:
+            return {VERSION_AS_OF: str(latest)}
     return {}
 
 
