@@ -7,6 +7,7 @@ NEEDED = {
     "kafka": ("spark", "kafka", "broker"),
     "delta": ("spark", "delta"),
     "iceberg": ("spark", "iceberg"),
+    "s3a": ("spark", "s3a"),
 }
 
 
