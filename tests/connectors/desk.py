@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def refused(*arguments: str) -> str:
 
 def digest(out: str) -> str:
     """What a run printed of its decisions."""
-    (line,) = [line for line in out.splitlines() if "; digest " in line]
+    (line,) = [line for line in out.splitlines() if re.match("in .*; digest ", line)]
     return line.rpartition(" ")[2]
 
 

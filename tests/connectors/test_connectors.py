@@ -4,8 +4,10 @@ import pytest
 from tests.connectors.environment import need, run_cases
 
 NEEDED = {
+    "kafka": ("spark", "kafka", "broker"),
     "delta": ("spark", "delta"),
     "iceberg": ("spark", "iceberg"),
+    "s3a": ("spark", "s3a"),
 }
 
 

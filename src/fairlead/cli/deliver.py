@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead.cli.dispatch import judged_rows
 from fairlead.cli.fail_if import gate
-from fairlead.cli.follow import LOOK, files_of, names_of, stop_requested
+from fairlead.cli.follow import arriving_in, topics_of, wait
 from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
@@ -208,46 +208,51 @@ def run_deliver_stream(
     master: str | None,
     follow: FollowOptions,
 ) -> None:
-    """Deliver the files that come into a folder, until it is stopped. `out`: for its checkpoint."""
+    """Deliver what comes into a folder or a topic, until it is stopped.
+
+    `out`: for its checkpoint.
+    """
+    from pyspark.errors import PySparkException
+
+    from fairlead.compiled.plan import Plan
     from fairlead.pipeline.streaming.deliver_stream import StreamDelivery, start_delivery
     from fairlead.pipeline.streaming.follow import NO_CONNECT
+    from fairlead.runs.store_delivery import clusters_of
 
     if (master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://"):
         raise UserError(NO_CONNECT)
     clusters = load_clusters(cluster)
-    place = local(table.where)
-    if table.where.startswith(TABLE) or (place is not None and not place.is_dir()):
-        raise UserError(
-            f"{table.where}: found no folder, allowed with --follow: a folder into which files come"
-        )
+    topics = topics_of(table, follow, Plan(clusters, []))
     folder = local(out)
     if folder is None or not folder.resolve().parent.is_dir():
         raise UserError(f"{out}: found no folder of this machine, allowed: one that can be made")
     with Store.open(options.url, create=False) as store:
-        from fairlead.runs.store_delivery import clusters_of
-
         chosen = clusters_of(store, clusters)
+        if topics is not None:
+            topics.await_broker()
         with Stages(1) as stages:
             spark = started(master, stages)
         run = options.run or folder.resolve().name
         wanted = StreamDelivery(
             store, chosen, run, options.body or [BODY], table.where, _print_batch
         )
+        arriving, source = arriving_in(spark, table, follow, topics)
         running = start_delivery(
-            names_of(spark, table.where, follow.files),
+            arriving,
             str(folder.resolve() / "checkpoint"),
             wanted,
-            files_of(spark, table),
+            source,
             follow.every,
             available_now=follow.available_now,
         )
         acted()
         console().print("begun; Ctrl-C ends after the micro-batch under way", markup=False)
-        with stop_requested() as stopping:
-            while not running.wait(LOOK):
-                if stopping.is_set():
-                    running.stop()
-                    break
+        try:
+            wait(running)
+        except PySparkException as error:
+            if topics is None:
+                raise
+            raise topics.unread(error) from None
 
 
 def _print_batch(delivered: DeliveredRun) -> None:

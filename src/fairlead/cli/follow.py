@@ -1,4 +1,4 @@
-"""The command `dispatch --follow`: decide on what comes into a folder, until it is stopped."""
+"""The command `dispatch --follow`: decide on what comes, until it is stopped."""
 
 from __future__ import annotations
 
@@ -13,24 +13,32 @@ from typing import TYPE_CHECKING, Final
 
 from fairlead import report
 from fairlead.cli.dispatch import changes_here, print_summary, refuse_elsewhere
+from fairlead.cli.options import refuse_with
 from fairlead.cli.output import acted
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console
 from fairlead.cli.spark import started
 from fairlead.cli.stream_options import FollowOptions
 from fairlead.cli.table import MessagesTable
+from fairlead.cli.topics import TopicMessages, is_topic
 from fairlead.config.clusters import load_clusters
 from fairlead.errors import UserError
+from fairlead.runs.kafka import KAFKA
+from fairlead.runs.paths import TABLE, local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from fairlead.pipeline.streaming.follow import Source
+    from fairlead.compiled.plan import Plan
+    from fairlead.pipeline.streaming.follow import Following, Source
+    from fairlead.pipeline.streaming.running import RunningStream
     from fairlead.results.summary import Summary
     from fairlead.runs.stream_folder import Commit
 
 SECONDS_A_PAGE: Final = 10
 """How often the page is drawn anew, at most."""
+FILES: Final = 1_000
+"""Of a micro-batch, at most, where nothing else is said."""
 LOOK: Final = 0.5
 """Seconds after which a signal is seen."""
 ENDING: Final = (signal.SIGINT, signal.SIGTERM)
@@ -53,27 +61,19 @@ def run_follow(
     `command`: the line that a report shows as the way to this run; None: no report.
     """
     from pyspark import __version__ as spark_version
+    from pyspark.errors import PySparkException
 
+    from fairlead.compiled.plan import Plan
     from fairlead.measure.facts import made
     from fairlead.pipeline.streaming.follow import NO_CONNECT, StreamRequest, check, start
     from fairlead.runs.options import Options
-    from fairlead.runs.paths import TABLE, local
 
     if (master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://"):
         raise UserError(NO_CONNECT)
     clusters = load_clusters(cluster)
     refuse_elsewhere(changes, "--follow")
-    changes_here(changes)
-    place = local(table.where)
-    if table.where.startswith(TABLE):
-        raise UserError(
-            f"{table.where}: found a table with --follow, allowed: a folder into which files come; "
-            "fairlead.follow takes any streaming DataFrame"
-        )
-    if place is not None and not place.is_dir():
-        raise UserError(
-            f"{table.where}: found no folder, allowed with --follow: a folder into which files come"
-        )
+    happened = changes_here(changes)
+    topics = topics_of(table, follow, Plan(clusters, happened))
     if command is not None:
         report.check_installed()
     printer = BatchPrinter(Path(out), page=command is not None)
@@ -88,18 +88,65 @@ def run_follow(
         printer,
     )
     going_on = check(out, request)
+    if topics is not None:
+        topics.await_broker()
     with Stages(1) as stages:
         spark = started(master, stages)
-    source = files_of(spark, table)
-    following = start(names_of(spark, table.where, follow.files), out, request, source)
+    arriving, source = arriving_in(spark, table, follow, topics)
+    following = start(arriving, out, request, source)
     acted()
     printer.begun(going_on)
+    try:
+        wait(following)
+    except PySparkException as error:
+        if topics is None:
+            raise
+        raise topics.unread(error) from None
+    _end(printer, out)
+
+
+def topics_of(table: MessagesTable, follow: FollowOptions, plan: Plan) -> TopicMessages | None:
+    """The topics of Kafka that are followed; None: a folder is. Raises UserError."""
+    if not is_topic(table.where):
+        _check_folder(table.where, follow.kafka)
+        return None
+    topics = TopicMessages.asked(table, follow.kafka, plan)
+    refuse_with(table.where, {"--files-a-batch": follow.files})
+    return topics
+
+
+def arriving_in(
+    spark: SparkSession, table: MessagesTable, follow: FollowOptions, topics: TopicMessages | None
+) -> tuple[DataFrame, Source]:
+    """What comes, and what makes messages of it. Raises UserError."""
+    if topics is None:
+        return names_of(spark, table.where, follow.files or FILES), files_of(spark, table)
+    return topics.stream(spark), topics.source()
+
+
+def wait(following: Following | RunningStream) -> None:
+    """Wait until it has ended, or is to be stopped. Raises what ended it."""
     with stop_requested() as stopping:
         while not following.wait(LOOK):
             if stopping.is_set():
                 following.stop()
                 break
-    _end(printer, out)
+
+
+def _check_folder(where: str, kafka: str | None) -> None:
+    """Refuse what is no folder into which files come. Raises UserError."""
+    if kafka is not None:
+        raise UserError(f"--kafka: found with {where}, allowed: with {KAFKA}TOPIC")
+    if where.startswith(TABLE):
+        raise UserError(
+            f"{where}: found a table with --follow, allowed: a folder into which files come; "
+            "fairlead.follow takes any streaming DataFrame"
+        )
+    place = local(where)
+    if place is not None and not place.is_dir():
+        raise UserError(
+            f"{where}: found no folder, allowed with --follow: a folder into which files come"
+        )
 
 
 def _end(printer: BatchPrinter, out: str) -> None:

@@ -68,10 +68,15 @@ class CommandMessages(NamedTuple):
         number_rows: bool,
         input_format: Read | None,
         read_option: Sequence[str] | None,
+        *,
+        topics: bool = False,
     ) -> MessagesTable:
-        """The table of messages, as the options say. Raises UserError."""
+        """The table of messages, as the options say; `topics`: whether it can be one of Kafka.
+
+        Raises UserError.
+        """
         plain = MessagesTable.asked(
-            self.where, column, drop, number_rows, input_format, read_option
+            self.where, column, drop, number_rows, input_format, read_option, topics=topics
         )
         return plain._replace(changes=self.changes, name=self.name)
 

@@ -14,8 +14,10 @@ class FollowOptions:
 
     horizon: float
     every: float
-    files: int
+    files: int | None
     available_now: bool
+    kafka: str | None
+    """`HOST:PORT` of a broker, or several."""
 
 
 def refuse_without_follow(given: Mapping[str, object]) -> None:

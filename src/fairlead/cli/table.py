@@ -9,6 +9,7 @@ from fairlead.cli.arguments import pairs
 from fairlead.cli.options import Read
 from fairlead.errors import MessageError, UserError
 from fairlead.rows import without_decisions
+from fairlead.runs.kafka import KAFKA
 from fairlead.runs.paths import TABLE, inside, local, refuse_of_files
 from fairlead.runs.read_options import of_no_table
 from fairlead.text import plural
@@ -55,8 +56,12 @@ class MessagesTable(NamedTuple):
         number_rows: bool,
         input_format: Read | None,
         read_option: Sequence[str] | None,
+        *,
+        topics: bool = False,
     ) -> Self:
-        """As the options say. Raises UserError."""
+        """As the options say; `topics`: whether it can be one of Kafka. Raises UserError."""
+        if where.startswith(KAFKA) and not topics:
+            raise UserError(f"{where}: found a topic of Kafka, allowed: with dispatch --follow")
         return cls(
             where,
             pairs("--column", column or [], "EXPR"),

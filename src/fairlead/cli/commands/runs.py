@@ -48,8 +48,8 @@ from fairlead.extras import need
 
 app = typer.Typer()
 command = partial(app.command, cls=Once, rich_help_panel="Decide")
-DAY, EVERY, FILES = 86_400.0, 10.0, 1_000
-"""What a stream has where nothing else is said: seconds, seconds, files."""
+DAY, EVERY = 86_400.0, 10.0
+"""What a stream has where nothing else is said, in seconds."""
 
 
 @command()
@@ -108,6 +108,14 @@ def dispatch(
             "`body`.",
         ),
     ] = None,
+    kafka: Annotated[
+        str | None,
+        typer.Option(
+            "--kafka",
+            metavar="HOST:PORT",
+            help="With --follow: a broker of the topic kafka:TOPIC, or several with commas.",
+        ),
+    ] = None,
     fail_if: FailIf = None,
     dry_run: Annotated[
         bool,
@@ -126,7 +134,7 @@ def dispatch(
     is done.
 
     With `--follow` MESSAGES is a folder, and files that are moved into it are decided on in
-    micro-batches; the same command goes on where it ended.
+    micro-batches; or it is kafka:TOPIC. The same command goes on where it ended.
 
     With `--deliver` a store decides, as if each message had been published there: all of them are
     in its queues afterwards, or none. The folder, if there is one, gets `rejected/` and
@@ -149,7 +157,9 @@ def dispatch(
         "--available-now": available_now,
         "--every": every,
         "--files-a-batch": files_a_batch,
+        "--kafka": kafka,
     }
+    stream = FollowOptions(horizon or DAY, every or EVERY, files_a_batch, available_now, kafka)
     files: dict[str, object] = {
         "--number-rows": number_rows,
         "--input-format": input_format,
@@ -161,7 +171,7 @@ def dispatch(
     where = master if engine is EngineName.spark else LOCAL
     cluster_files = [] if cluster is None else [cluster]
     with traffic(messages, cluster_files, of_store, files=files, master=where) as source:
-        table = source.table(column, drop, number_rows, input_format, read_option)
+        table = source.table(column, drop, number_rows, input_format, read_option, topics=follow)
         (cluster,) = source.clusters
         if deliver is not None:
             from fairlead.cli.deliver import DeliverOptions, run_deliver, run_deliver_stream
@@ -175,7 +185,6 @@ def dispatch(
                 refuse_with("--follow", others | {"--format": format is not ResultFormat.parquet})
                 if out is None:
                     raise UserError("--out: found nothing, allowed with --follow: a folder")
-                stream = FollowOptions(DAY, every or EVERY, files_a_batch or FILES, available_now)
                 run_deliver_stream(table, cluster, out, options, master=master, follow=stream)
                 return
             refuse_without_follow(of_streams)
@@ -231,9 +240,7 @@ def dispatch(
                 trust_ids=trust_ids,
                 master=master,
                 command=whole_line,
-                follow=FollowOptions(
-                    horizon or DAY, every or EVERY, files_a_batch or FILES, available_now
-                ),
+                follow=stream,
             )
             return
         refuse_without_follow(of_streams)

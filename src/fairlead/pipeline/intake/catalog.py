@@ -61,9 +61,9 @@ def one_version(
         return dict(version)
     name = place.removeprefix(TABLE)
     with suppress(PySparkException):  # a table that cannot be read is refused where it is read
-        as_of = _version_of(spark, name)
-        if as_of is not None:
-            return {VERSION_AS_OF: str(as_of)}
+        latest = _version_of(spark, name)
+        if latest is not None:
+            return {VERSION_AS_OF: str(latest)}
     return {}
 
 

@@ -22,8 +22,11 @@ from fairlead.pipeline.spark.refusals import not_reached, why
 
 RENAMED_AT_ONCE: Final = frozenset({"file", "hdfs", "viewfs"})
 """File systems on which a folder gets another name in one step; others copy file by file."""
+IN_ONE_STEP: Final = "fs.option.create.conditional.overwrite"
+"""What makes S3 look whether a file is there in the same step in which it writes it."""
 NUMBERS: Final = {
     "FileAlreadyExistsException": errno.EEXIST,
+    "RemoteFileChangedException: Writing": errno.EEXIST,  # of S3, by IN_ONE_STEP
     "FileNotFoundException": errno.ENOENT,
     "AccessControlException": errno.EACCES,
     "AccessDeniedException": errno.EACCES,
@@ -122,7 +125,11 @@ class HadoopPath:
     def create(self, content: bytes) -> None:
         """Write a small file that is not there yet; raises FileExistsError where it is."""
         with _as_os_error(self.uri):
-            stream = self._files.create(self._path, False)
+            if self._files.hasPathCapability(self._path, IN_ONE_STEP):
+                builder = self._files.createFile(self._path).overwrite(False)
+                stream = builder.opt(IN_ONE_STEP, "true").build()
+            else:
+                stream = self._files.create(self._path, False)
             try:
                 stream.write(bytearray(content))
             finally:

@@ -28,6 +28,7 @@ from fairlead.pipeline.streaming.differing import differing
 from fairlead.pipeline.streaming.micro_batch import StreamBatches, decide, nothing, plan_of
 from fairlead.pipeline.streaming.running import BatchWork, RunningStream
 from fairlead.results.summary import Made, Summary
+from fairlead.runs.kafka import KAFKA
 from fairlead.runs.options import Options
 from fairlead.runs.paths import SUMMARY, local, on_this_machine
 from fairlead.runs.read_rows import DECISIONS
@@ -283,6 +284,7 @@ def _begun(stream: StreamBatches) -> Commit:
             "horizon": f"{stream.horizon / MICROS:g} s",
             "trust_ids": options.trust_ids,
             "format": options.file_format,
+            **({"messages": options.where} if options.where.startswith(KAFKA) else {}),
         },
     )
     now = msgspec.json.decode(msgspec.json.encode(now), type=Commit)  # as it is written
