@@ -179,7 +179,7 @@ class ClusterVerbs(TransactionVerbs):
         actor = self._context.actor
         sent: dict[str, dict[str | None, int]] = {}
         for reservation in reservations:
-            found = self._database.run(
+            counts = self._database.run(
                 "decide_staged",
                 number=number,
                 cluster=reservation.cluster,
@@ -189,7 +189,7 @@ class ClusterVerbs(TransactionVerbs):
                 choices=reservation.choices,
                 actor=actor,
             )
-            sent[reservation.cluster] = dict(found)
+            sent[reservation.cluster] = dict(counts)
         self._database.run("send_staged", number=number, actor=actor)
         return sent
 
