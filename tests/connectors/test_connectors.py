@@ -6,6 +6,7 @@ from tests.connectors.environment import need, run_cases
 NEEDED = {
     "kafka": ("spark", "kafka", "broker"),
     "delta": ("spark", "delta"),
+    "connect": ("spark",),
     "iceberg": ("spark", "iceberg"),
     "s3a": ("spark", "s3a"),
 }

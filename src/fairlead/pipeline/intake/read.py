@@ -160,7 +160,8 @@ def _loaded(
 
     try:
         table = _without(reader(), schema, odd).load(places)
-        table = table.withColumns({name: F.lit(None).cast("string") for name in odd})
+        if odd:  # older versions of Spark Connect take no empty list
+            table = table.withColumns({name: F.lit(None).cast("string") for name in odd})
         names = table.columns
     except (PySparkException, Py4JJavaError) as error:
         raise _no_table(error, path, kind) from None

@@ -167,7 +167,7 @@ class CatalogDelivery(TablesDelivery):
         """Replace the table of small files; a new one is nobody else's."""
         rows = spark.createDataFrame(list(files.items()), FILES).coalesce(1)
         with self._writing():
-            mode = "overwrite" if replace else "errorifexists"
+            mode = "overwrite" if replace else "error"
             rows.write.mode(mode).saveAsTable(self._table(RUN))
 
     def _no_folder(self) -> OutputError:
