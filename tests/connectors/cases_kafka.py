@@ -19,7 +19,7 @@ from tests.connectors.broker import broker
 from tests.connectors.desk import ROWS, digest, done, messages, pool, refused, session
 from tests.connectors.environment import ROOT, jars
 
-from fairlead import load_clusters
+from fairlead import Store, load_clusters
 
 PAGE = ROOT / "docs" / "how-to" / "kafka.md"
 FOLLOW = ("--follow", "--no-report")
@@ -113,6 +113,29 @@ def test_decisions_go_to_topics_by_destination(
     }
     for topic, _, _, headers in arrived:
         assert headers["sequence"] == str(rows[headers["id"]]["sequence"]), topic
+
+
+def test_a_topic_goes_into_queues(spark: SparkSession, address: str, tmp_path: Path) -> None:
+    """Each offset arrives in the store once, with its key as the group."""
+    url, place = f"sqlite:///{tmp_path / 'work.db'}", pool(tmp_path)
+    given = "dispatch", "kafka:work", "-c", place, "-o", str(tmp_path / "out"), "--kafka", address
+    deliver = *given, "--follow", "--available-now", "--deliver", url, "--body", "value"
+    send(messages(spark), address, "work")
+    with Store.open(url, create=True) as store:
+        store.load_clusters(place)
+        assert f"published {ROWS}" in done(*deliver)
+        send(messages(spark, first=ROWS), address, "work")
+        assert f"published {ROWS}" in done(*deliver)
+        assert store.pool("pool").choices == 2 * ROWS
+        seen = set()
+        for queue in ("a", "b"):
+            while work := store.take(queue):
+                with work:
+                    bodies = [json.loads(message.body) for message in work]
+                    assert {f"g{int(body['id']) % 7}" for body in bodies} == {work.group}
+                    seen |= {int(body["id"]) for body in bodies}
+        assert seen == set(range(2 * ROWS))
+        assert store.check() == []
 
 
 @pytest.mark.slow
