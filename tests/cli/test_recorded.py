@@ -55,11 +55,13 @@ def recorded(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> S
         for k in range(60):
             clock.now += 1
             store.publish("pool", {"n": k}, id=f"m{k}", group=f"g{k % 3}")
+            clock.now += 0.125  # what is of one time is decided on in the order of the ids
             if k == 4:
                 store.change("pool", "b", "enabled", False)
             if k == 7:
                 clock.now += 0.125  # by their times a table knows what came first
                 store.add_destination("pool", {"name": "d", "weight": 3, "queue": "d"})
+                clock.now += 0.125
                 store.next_destination("pool", group="g9")
             for queue in "abcd":
                 if k > 2 and (work := store.take(queue)) is not None:
