@@ -82,6 +82,7 @@ def test_each_offset_is_decided_once(spark: SparkSession, address: str, tmp_path
     assert line.endswith("options.messages: was 'kafka:calls', found 'kafka:other'")
 
 
+@pytest.mark.slow
 def test_decisions_go_to_topics_by_destination(
     spark: SparkSession, address: str, tmp_path: Path
 ) -> None:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.error import URLError
 
-import boto3
 from tests.connectors.environment import PLACE
 from tests.ports import free_port
 
@@ -63,6 +62,8 @@ def _settings(url: str, keys: dict[str, tuple[str, str]]) -> dict[str, str]:
 
 
 def _client(service: str, url: str, key: str, secret: str) -> Any:
+    import boto3  # only the environment of the cases has it, and pytest looks into every file
+
     return boto3.client(
         service,
         endpoint_url=url,
