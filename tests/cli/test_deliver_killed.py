@@ -25,6 +25,8 @@ name = "A"
 name = "B"
 """
 ROWS, KILLS = 30_000, 12
+PATIENCE = 300.0
+"""Seconds, in the end, when it is killed no more."""
 COMMAND = [sys.executable, "-m", "fairlead", "dispatch", "jobs.jsonl", "-c", "pool.toml"]
 
 
@@ -54,7 +56,8 @@ def test_killed_again_and_again(dialect: str, policy: str, tmp_path: Path) -> No
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             ) as process:
-                end = time.monotonic() + random.uniform(3, 16)
+                life = random.uniform(3, 16) if kills < KILLS else PATIENCE
+                end = time.monotonic() + life
                 while time.monotonic() < end and process.poll() is None:
                     assert store.pool("pool").choices in (0, ROWS)
                     assert sum(each.messages for each in store.queues()) in (0, ROWS)

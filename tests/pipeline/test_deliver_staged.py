@@ -15,7 +15,7 @@ from tests.store.roles import store_with_roles
 from tests.store.test_publish_many import cluster_rows, events, work_some
 from tests.stores import Clock, made_url
 
-from fairlead import Cluster, Store, deliver
+from fairlead import Balancer, Cluster, Store, deliver
 from fairlead.errors import (
     DeliveredError,
     MessageError,
@@ -335,3 +335,27 @@ def test_two_runs_at_once_have_turns_of_their_own(spark: SparkSession, opened: O
         assert sorted(turns) == list(range(200))
         assert store.pool("pool").choices == 200
         assert store.check() == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("dialect", ["postgresql", "sqlite"])
+def test_a_million_messages_go_where_the_live_balancer_sends_them(
+    dialect: str, spark: SparkSession
+) -> None:
+    many = 1_000_000
+    table = spark.range(many).selectExpr(
+        "concat('m', id) AS id", "id AS time", "concat('g', id % 5000) AS `group`", "'x' AS body"
+    )
+    balancer = Balancer(CLUSTERS[0])
+    with Store.open(made_url(dialect)) as store:
+        store.keep_clusters([CLUSTERS[0]])
+        found = deliver(table.repartition(6), store, run="million")
+        assert (found.published, found.left_out) == (many, {})
+        decided = (event for event in store.journal() if event.kind == "decided")
+        for place, event in enumerate(decided):
+            assert (event.id, event.sequence) == (f"m{place}", place)
+            assert event.destination == balancer.choose().destination
+        assert place == many - 1
+        assert sum(each.messages for each in store.queues()) == many
+        assert store.publish("pool", "next").destination == balancer.choose().destination

@@ -25,7 +25,7 @@ from fairlead.store.clusters.state import (
 )
 from fairlead.store.database.port import Database
 from fairlead.store.queues.sending import check_limit
-from fairlead.store.queues.settings import made_queue
+from fairlead.store.queues.settings import read_queue
 
 SLACK: Final = 10_000
 """So many turns others may take between a look and the reservation, and nothing is made again."""
@@ -149,7 +149,9 @@ def _check_limits(
     """Raises QueueFullError where a queue would hold more than it may."""
     to_queue: Counter[str] = Counter()
     for id_, messages in Counter(choices).items():
-        name, _, queue = version.rows()[id_]
-        to_queue[queue or name] += messages
-    for queue, messages in to_queue.items():
-        check_limit(database, made_queue(database, queue, clock), messages)
+        destination, _, own = version.rows()[id_]
+        to_queue[own or destination] += messages
+    for name, messages in to_queue.items():
+        queue = read_queue(database, name, clock)
+        if queue is not None:
+            check_limit(database, queue, messages)
