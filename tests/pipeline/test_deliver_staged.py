@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from psycopg import DatabaseError
 from pyspark.sql import SparkSession
 from tests.pipeline.test_deliver import frame, published, some_rows
 from tests.store.roles import store_with_roles
@@ -24,6 +25,7 @@ from fairlead.errors import (
     StoreError,
 )
 from fairlead.runs import staged_delivery
+from fairlead.store.clusters.staging import Brought, StagedCount
 from fairlead.store.database.postgresql import PostgreSQL
 
 CLUSTERS = [
@@ -301,6 +303,33 @@ def test_a_connection_that_breaks_at_the_commit(
     assert broken == ["after"]
     assert sum(each.messages for each in store.queues()) == 20
     assert store.check() == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "_run_begin_staging(NULL)",
+        "_run_begin_staging(E'a\\nb')",
+        "_run_begin_bulk_run('a', -1, 0, '')",
+        "_run_rank_staged(NULL, NULL, NULL)",
+        "_run_rank_staged(9223372036854775807, '{}', '{}')",
+        "_run_decide_staged(1, 'pool', 0, NULL, NULL, NULL, NULL)",
+        "_run_decide_staged(1, 'pool', 1, 0, 0, '{99}', 'x')",
+        "_run_decide_staged(1, 'nobody', 1, 0, 0, '{1}', 'x')",
+        "_run_end_staging(0)",
+        "_run_give_back_turns(-1)",
+    ],
+)
+def test_what_no_run_asks_for_is_refused(call: str, opened: Opened) -> None:
+    store = opened()
+    with store.staged_run("night") as run, store._connection() as database:
+        database.execute(
+            f"INSERT INTO {run.table} (attempt, cluster, key, id, tenant, cost, delay, format, "  # noqa: S608
+            "body) VALUES ('a', 'pool', 1, 'm', '', 1, 0, 0, '')"
+        )
+        assert run.rank([Brought("a", 1)]) == [StagedCount("pool", 1, 0, 0)]
+        with pytest.raises(DatabaseError, match=r"found .*allowed: "):
+            database.execute(f"SELECT * FROM fairlead.{call.replace('(1,', f'({run.number},')}")  # noqa: S608
 
 
 def test_two_runs_at_once_have_turns_of_their_own(spark: SparkSession, opened: Opened) -> None:

@@ -44,6 +44,9 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v_number integer;
 BEGIN
+  IF fairlead._is_name(p_name) IS NOT TRUE OR p_name = '' THEN
+    PERFORM fairlead._refuse('run: found no name, allowed: a text of printable characters');
+  END IF;
   PERFORM fairlead._run_sweep_staging();
   INSERT INTO fairlead.bulk_staging (name) VALUES (p_name) ON CONFLICT (name) DO NOTHING
     RETURNING number INTO v_number;
