@@ -178,11 +178,24 @@ def test_what_is_wrong_with_one_undoes_all(store: Store) -> None:
         ([{"body": 1}, {"body": 1, "message": {"sise": 1}}], MessageError, "attribute: found 'sis"),
         ([{"body": k} for k in range(100)], QueueFullError, "more than 3 messages"),
         ([{"body": 1}, {}], MessageError, "allowed: a table with body"),
+        (["text"], MessageError, "message: found 'text', allowed: a table with body"),
+        ([{"body": 1, "message": "x"}], MessageError, "found 'x', allowed: a table of attributes"),
     ):
         with pytest.raises(error, match=line):
             store.publish_many("pool", wrong)
     assert store.pool("pool").choices == 1
     assert sum(each.messages for each in store.queues()) == 1
+
+
+def test_an_id_whose_decision_is_forgotten_is_refused(store: Store) -> None:
+    store.keep_clusters([weighted()])
+    store.publish("pool", 1, id="one")
+    dot = "_" if store.has_one_writer else "."
+    with store.transaction() as tx:
+        tx.execute(f"DELETE FROM fairlead{dot}journal")  # noqa: S608
+    with pytest.raises(MessageError, match="does not say any more where to; allowed: a new id"):
+        store.publish_many("pool", [{"body": 2}, {"body": 1, "id": "one"}])
+    assert store.pool("pool").choices == 1
 
 
 def test_a_run_is_brought_once(url: str, opened: Open) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from fairlead.balance.message import NO_DESTINATION
 from fairlead.errors import MessageError, StoreError, TransientStoreError
 from fairlead.runs.progress import Progress
 from fairlead.runs.store_delivery import (
@@ -22,14 +23,12 @@ from fairlead.runs.store_delivery import (
 )
 from fairlead.store.clusters.choosing import as_said
 from fairlead.store.clusters.staging import staged_row
-from fairlead.store.queues.outgoing import outgoing_of
+from fairlead.store.queues.outgoing import published_of
 
 if TYPE_CHECKING:
     from fairlead.store.clusters.reserving import Reservation
     from fairlead.store.clusters.staging import Brought, StagedCount, StagedRun
     from fairlead.store.store import Store
-
-NOBODY: Final = "no-destination"
 
 
 def deliver_staged(
@@ -62,18 +61,17 @@ def deliver_staged(
         ]
         if delivered.left_out:
             delivered.examples = [
-                (id_, KNOWN if known else NOBODY) for id_, known in run.left_out(nobody, SHOWN)
+                (id_, KNOWN if known else NO_DESTINATION)
+                for id_, known in run.left_out(nobody, SHOWN)
             ]
 
 
 def staged(attempt: str, key: int, row: TableRow) -> tuple[object, ...]:
     """A row as it waits in the store. Raises MessageError that names the message."""
-    plain = {name: value for name, value in row.plain.items() if name != "message"}
     try:
-        outgoing = outgoing_of(plain, 0)
+        outgoing, attributes = published_of(row.plain, 0)
     except MessageError as error:
         raise MessageError(f"message {row.id!r}: {error}") from None
-    attributes = {"group": outgoing.group, "type": outgoing.type, **row.plain["message"]}
     return staged_row(attempt, row.cluster, key, outgoing, as_said(attributes))
 
 
@@ -99,7 +97,7 @@ def _publish(
     left_out[KNOWN] += sum(count.known for count in counts)
     for count, reservation in zip(counts, reservations, strict=True):
         if not reservation.has_destinations:
-            left_out[NOBODY] += count.messages
+            left_out[NO_DESTINATION] += count.messages
     delivered.destinations = sent
     delivered.control = sum(count.control for count in counts)
     delivered.left_out = +left_out

@@ -17,7 +17,7 @@ from fairlead.balance.objects import listed
 from fairlead.errors import ConfigError, MessageError, StoreError, TransientStoreError
 from fairlead.runs.progress import Tell
 from fairlead.store.clusters.bulk_runs import delivered_before
-from fairlead.store.queues.outgoing import outgoing_of
+from fairlead.store.queues.outgoing import published_of
 
 if TYPE_CHECKING:
     from fairlead.store.store import Store
@@ -246,9 +246,8 @@ def _leave_out(delivered: DeliveredRun, row: TableRow, why: str) -> None:
 def _named(error: MessageError, rows: Sequence[TableRow]) -> MessageError:
     """The error with the message that it is about, where it is one that cannot be sent."""
     for row in rows:
-        plain = {key: value for key, value in row.plain.items() if key != "message"}
         try:
-            outgoing_of(plain, 0)
+            published_of(row.plain, 0)
         except MessageError as own:
             if str(own) == str(error):
                 return MessageError(f"message {row.id!r}: {error}")

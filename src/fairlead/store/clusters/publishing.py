@@ -39,13 +39,7 @@ def publish(
     decision is returned. Raises MessageError, NoDestinationError.
     """
     if outgoing.key is not None and not _is_new(database, request, outgoing):
-        known = published_before(database, request.cluster, outgoing.key)
-        if known is None:
-            raise MessageError(
-                f"id: found {outgoing.key!r}, which was published before; the journal does not say "
-                "any more where to; allowed: a new id"
-            )
-        return known
+        return first_decision(database, request.cluster, outgoing.key)
     version, decision = choices.decide(request)
     if decision.outcome == CONTROL:
         return decision
@@ -54,6 +48,17 @@ def publish(
     handed = handed_over(database, version, decision, request, outgoing)
     ((decision, keys),) = hand_over(database, [handed])
     return decision._replace(messages=tuple(keys))
+
+
+def first_decision(database: Database, cluster: str, key: str) -> StoreDecision:
+    """The decision with which a message was published before. Raises MessageError."""
+    known = published_before(database, cluster, key)
+    if known is None:
+        raise MessageError(
+            f"id: found {key!r}, which was published before; the journal does not say any more "
+            "where to; allowed: a new id"
+        )
+    return known
 
 
 def publish_many(

@@ -107,3 +107,24 @@ def outgoing_of(plain: object, now: int) -> OutgoingMessage:
         )
     check_keys("message", plain, ("body", *KEYS))
     return outgoing(now=now, **plain)
+
+
+def attributes_of(outgoing: OutgoingMessage, message: Mapping[str, object]) -> dict[str, object]:
+    """What a message says that is published: its group and type, and what else is said of it."""
+    own = {"group": outgoing.group, "type": outgoing.type}
+    return {**{key: value for key, value in own.items() if value}, **message}
+
+
+def published_of(plain: object, now: int) -> tuple[OutgoingMessage, dict[str, object]]:
+    """Check one message of many that are published, and what it says.
+
+    As `outgoing_of` takes it, and `message`: its routing attributes. Raises MessageError.
+    """
+    message: object = None
+    if isinstance(plain, Mapping):
+        message = plain.get("message")
+        plain = {key: value for key, value in plain.items() if key != "message"}
+    if not (message is None or isinstance(message, Mapping)):
+        raise MessageError(f"message: found {repr_of(message)}, allowed: a table of attributes")
+    outgoing_message = outgoing_of(plain, now)
+    return outgoing_message, attributes_of(outgoing_message, message or {})

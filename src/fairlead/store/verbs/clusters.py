@@ -19,7 +19,7 @@ from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
-from fairlead.store.queues.outgoing import OutgoingMessage, Sending, outgoing, outgoing_of
+from fairlead.store.queues.outgoing import Sending, attributes_of, outgoing, published_of
 from fairlead.store.verbs.alone import alone
 from fairlead.store.verbs.store_verbs import StoreVerbs, TransactionVerbs
 from fairlead.store.verbs.subscriptions import author_of
@@ -68,7 +68,7 @@ class ClusterVerbs(TransactionVerbs):
         self._context.check_disk()
         now = time_of(self._database, self._context.clock())
         new_message = outgoing(body, now, **more)
-        attributes = _said(new_message, message)
+        attributes = attributes_of(new_message, message)
         with self._undone_if_refused():
             request = self._asked(cluster, attributes, new_message.key or "")
             choices = Choices(self._database, self._context.memory)
@@ -78,8 +78,7 @@ class ClusterVerbs(TransactionVerbs):
         self, cluster: str, messages: Iterable[Mapping[str, Any]]
     ) -> list[StoreDecision]:
         """Publish messages, as `Store.publish_many` does."""
-        from fairlead.store.clusters.history import published_before
-        from fairlead.store.clusters.publishing import no_destination
+        from fairlead.store.clusters.publishing import first_decision, no_destination
 
         wanted = cluster_name(cluster)
         every = list(messages)
@@ -88,13 +87,12 @@ class ClusterVerbs(TransactionVerbs):
             for place, decision in enumerate(decisions):
                 if decision is not None and not decision.copies and decision.outcome != CONTROL:
                     raise no_destination(wanted, decision.outcome, f"message {place}: ")
-        known = [
-            published_before(self._database, wanted, str(message["id"]))
-            if decision is None
-            else decision
-            for message, decision in zip(every, decisions, strict=True)
-        ]
-        return [decision for decision in known if decision is not None]
+            return [
+                first_decision(self._database, wanted, str(message["id"]))
+                if decision is None
+                else decision
+                for message, decision in zip(every, decisions, strict=True)
+            ]
 
     def publish_as_found(
         self, cluster: str, messages: Sequence[Mapping[str, Any]]
@@ -112,10 +110,8 @@ class ClusterVerbs(TransactionVerbs):
         now = time_of(self._database, self._context.clock())
         batch, requests = [], []
         for message in messages:
-            plain = {key: value for key, value in message.items() if key != "message"}
-            new_message = outgoing_of(plain, now)
+            new_message, attributes = published_of(message, now)
             batch.append(new_message)
-            attributes = _said(new_message, message.get("message") or NOTHING)
             requests.append(self._asked(cluster, attributes, new_message.key or ""))
         if not batch:
             return []
@@ -376,7 +372,7 @@ class StoreClusters(StoreVerbs):
         at_any_time = more.keys().isdisjoint({"delay", "expires"})
         if self._one_call and at_any_time and {"group", "type"}.isdisjoint(message):
             new_message, context = outgoing(body, 0, **more), self._context
-            attributes = _said(new_message, message)
+            attributes = attributes_of(new_message, message)
             request = ChoiceRequest(
                 cluster_name(cluster), attributes, context.clock(), context.actor
             )
@@ -490,9 +486,3 @@ class StoreClusters(StoreVerbs):
         wanted = cluster_name(cluster)
         with self._connection() as database:
             return decision_at(database, number_of(database, wanted, str(id)))
-
-
-def _said(outgoing_message: OutgoingMessage, message: Mapping[str, object]) -> dict[str, object]:
-    """What a message says that is published: its group and type, and what else is said of it."""
-    attributes = {"group": outgoing_message.group, "type": outgoing_message.type}
-    return {**{key: value for key, value in attributes.items() if value}, **message}
