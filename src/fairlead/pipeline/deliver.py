@@ -39,6 +39,7 @@ from fairlead.runs.store_delivery import (
     TableRow,
     clusters_of,
     deliver_rows,
+    refuse_known,
 )
 from fairlead.store.clusters.staging import COLUMNS, Brought
 from fairlead.store.store import Store
@@ -58,15 +59,20 @@ class DeliverableTable:
     """All rows, with GOOD and REASON."""
     columns: Sequence[str]
     """The messages' own."""
-    unordered: DataFrame
-    """What is published."""
+    selected: DataFrame
+    """What is published of each of them, with GOOD."""
     as_json: bool
     """Whether BODY is JSON."""
 
     @property
+    def unordered(self) -> DataFrame:
+        """What is published."""
+        return self.selected.where(GOOD).drop(GOOD)
+
+    @property
     def reader(self) -> RowReader:
         """What makes messages of its rows."""
-        names = {*self.unordered.columns}
+        names = {*self.selected.columns}
         reads = {
             name: tuple(sorted((state.relevant_attributes() & names) - {"group", "type"}))
             for name, state in self.plan.states.items()
@@ -103,9 +109,9 @@ def deliver(
     has twice.
 
     Rows that are no messages are left out and counted. So are messages that the store knows by
-    their ids, or for which there is no destination. Until it has ended, others who choose in these
-    clusters wait. Raises ConfigError, MessageError, DeliveredError, QueueFullError, StoreError;
-    then nothing was published.
+    their ids, or for which there is no destination. Others who choose in these clusters wait until
+    it has ended, but not on PostgreSQL where plain SQL knows their policies. Raises ConfigError,
+    MessageError, DeliveredError, QueueFullError, StoreError; then nothing was published.
     """
     chosen = None if clusters is None else clusters_in(clusters)
     if isinstance(store, str):
@@ -144,16 +150,17 @@ def prepare(
     if not trust_ids:
         rows, _ = unique(rows)
     named = {*TEXTS, *SENT, *SENT_SECONDS, *plan.relevant_attributes} & {*columns}
-    selection = [
-        text(table, name).alias(name)
-        if name not in (*SENT, *SENT_SECONDS)
-        else (whole_number(table, name) if name in SENT else F.col(name).try_cast("double")).alias(
-            name
-        )
-        for name in sorted(named - {"cluster"})
-    ]
-    good = rows.where(GOOD).select(KEY, ID, BODY, text(table, "cluster").alias(CLUSTER), *selection)
-    return DeliverableTable(plan, rows, columns, good, as_json)
+    others = [_value(table, name).alias(name) for name in sorted(named - {"cluster"})]
+    cluster = text(table, "cluster").alias(CLUSTER)
+    selected = rows.select(GOOD, KEY, ID, BODY, cluster, *others)
+    return DeliverableTable(plan, rows, columns, selected, as_json)
+
+
+def _value(table: DataFrame, name: str) -> Column:
+    """A column as a message is sent with it."""
+    if name in SENT:
+        return whole_number(table, name)
+    return F.col(name).try_cast("double") if name in SENT_SECONDS else text(table, name)
 
 
 def bring(
@@ -165,21 +172,21 @@ def bring(
     progress: Progress = quiet,
 ) -> DeliveredRun:
     """Publish a table that is ready, in one transaction."""
+    refuse_known(store, run, batch)
     delivered = DeliveredRun(run, batch)
-    kept = ready.unordered.persist()
+    kept = ready.selected.persist()
     try:
         with progress("read"):
-            published = kept.count()
-            delivered.read = ready.rows.count()
-            delivered.rejected = delivered.read - published
-            if delivered.rejected and not published:
+            read, published = kept.agg(F.count(F.lit(1)), F.count_if(GOOD)).collect()[0]
+            delivered.read, delivered.rejected = read, read - published
+            if read and not published:
                 refuse_other_units(ready.rows, where)
             _refuse_unknown(ready, where)
         if all(map(store.can_reserve, ready.plan.states)):
             deliver_staged(store, delivered, lambda table: _copy(ready, store, table), progress)
             return delivered
         with progress("publish") as tell:
-            deliver_rows(store, delivered, _Again(ready), tell, published)
+            deliver_rows(store, delivered, ready.messages, tell, published)
     finally:
         kept.unpersist()
     return delivered
@@ -195,16 +202,6 @@ def _copy(ready: DeliverableTable, store: Store, table: str) -> list[Brought]:
 
     every = copy_out(ready.unordered, store.url, table, COLUMNS, made)
     return [Brought(*ended) for ended in every]
-
-
-class _Again:
-    """The messages, from the first one on each time that somebody asks for them."""
-
-    def __init__(self, ready: DeliverableTable) -> None:
-        self._ready = ready
-
-    def __iter__(self) -> Iterator[TableRow]:
-        return self._ready.messages()
 
 
 def _refuse_unknown(ready: DeliverableTable, where: str) -> None:

@@ -11,18 +11,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fairlead.balance.message import NO_DESTINATION
-from fairlead.errors import MessageError, StoreError, TransientStoreError
+from fairlead.errors import MessageError, StoreError
 from fairlead.runs.progress import Progress
 from fairlead.runs.store_delivery import (
     KNOWN,
     SHOWN,
-    TRIES,
     DeliveredRun,
     TableRow,
-    known_to_arrive,
+    run_transaction,
 )
 from fairlead.store.clusters.choosing import as_said
 from fairlead.store.clusters.staging import staged_row
+from fairlead.store.database.retrying import again
 from fairlead.store.queues.outgoing import published_of
 
 if TYPE_CHECKING:
@@ -46,14 +46,8 @@ def deliver_staged(
             brought = bring(run.table)
         with progress("order in the store"):
             counts = run.rank(brought)
-        for attempt in range(1, TRIES + 1):
-            try:
-                with progress("publish"):
-                    _publish(store, delivered, run, counts)
-                break
-            except TransientStoreError:
-                if attempt == TRIES:
-                    raise
+        with progress("publish"):
+            again(_publish)(store, delivered, run, counts)
         nobody = [
             count.cluster
             for count in counts
@@ -113,8 +107,7 @@ def _publish_all(
 ) -> tuple[dict[str, Counter[str]], Counter[str]]:
     sent: dict[str, Counter[str]] = {}
     left_out: Counter[str] = Counter()
-    with known_to_arrive(store, delivered), store.transaction() as tx:
-        tx.begin_run(delivered.run, delivered.batch)
+    with run_transaction(store, delivered) as tx:
         for cluster, to in tx.publish_staged(number, reservations, rows).items():
             left_out[KNOWN] += to.pop(None, 0)
             sent[cluster] = Counter({str(name): n for name, n in to.items()})

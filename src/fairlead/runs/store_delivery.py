@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby, islice
@@ -17,6 +17,7 @@ from fairlead.balance.objects import listed
 from fairlead.errors import ConfigError, MessageError, StoreError, TransientStoreError
 from fairlead.runs.progress import Tell
 from fairlead.store.clusters.bulk_runs import delivered_before
+from fairlead.store.database.retrying import again
 from fairlead.store.queues.outgoing import published_of
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ TEXTS: Final = ("group", "tenant", "type")
 """Columns of texts that a message is sent with."""
 STEP: Final = 1000
 """So many messages are published at once."""
-TRIES: Final = 3
-"""So often a run is begun where another transaction was in the way."""
 SHOWN: Final = 1000
 """Messages that were left out, of which the results name at most so many."""
 KNOWN: Final = "known"
@@ -137,26 +136,32 @@ def clusters_of(store: Store, clusters: Sequence[Cluster] | None) -> list[Cluste
     return list(clusters)
 
 
-def refuse_known(store: Store, run: str) -> None:
-    """Refuse the name of a run that was brought, before there is work. Raises DeliveredError."""
+def refuse_known(store: Store, run: str, batch: int = 0) -> None:
+    """Refuse a run that was brought, before there is work. Raises DeliveredError."""
     known = store.bulk_run(run)
-    if known is not None:
+    if known is not None and known.batch >= batch:
         raise delivered_before(run, known)
 
 
 @contextmanager
-def known_to_arrive(store: Store, delivered: DeliveredRun) -> Iterator[None]:
-    """Where the connection breaks at the commit, the store says whether the run has arrived.
+def run_transaction(store: Store, delivered: DeliveredRun) -> Iterator[Transaction]:
+    """The transaction in which a run arrives, begun with its name.
 
-    Raises StoreError where it has not, or where nobody can say.
+    Where the connection breaks at the commit, the store says whether it has arrived. Raises
+    DeliveredError for one that was brought before, StoreError where it has not arrived or nobody
+    can say.
     """
+    at_commit = False
     try:
-        yield
+        with store.transaction() as tx:
+            tx.begin_run(delivered.run, delivered.batch)
+            yield tx
+            at_commit = True
     except TransientStoreError:
         raise
     except StoreError as error:
         try:
-            known = store.bulk_run(delivered.run)
+            known = store.bulk_run(delivered.run) if at_commit else None
         except StoreError:
             raise StoreError(
                 f"{error}; it is not known whether run {delivered.run!r} has arrived: deliver it "
@@ -168,33 +173,36 @@ def known_to_arrive(store: Store, delivered: DeliveredRun) -> Iterator[None]:
 
 
 def deliver_rows(
-    store: Store, delivered: DeliveredRun, rows: Iterable[TableRow], tell: Tell, total: int
+    store: Store,
+    delivered: DeliveredRun,
+    rows: Callable[[], Iterable[TableRow]],
+    tell: Tell,
+    total: int,
 ) -> None:
     """Publish messages in their order, in one transaction, and count them in `delivered`.
 
-    `rows`: may be gone through again, where another transaction was in the way. Raises MessageError
-    that names the message, DeliveredError, QueueFullError, StoreError; then nothing was published.
+    `rows`: gives them from the first one on, again where another transaction was in the way.
+    Raises MessageError that names the message, DeliveredError, QueueFullError, StoreError; then
+    nothing was published.
     """
     apart = _have_queues_apart(store)
-    for attempt in range(1, TRIES + 1):
+
+    @again
+    def bring() -> DeliveredRun:
         trial = DeliveredRun(delivered.run, delivered.batch)
-        try:
-            with known_to_arrive(store, delivered), store.transaction() as tx:
-                tx.begin_run(delivered.run, delivered.batch)
-                done = 0
-                for batch in _steps(rows):
-                    _publish(tx, trial, batch if not apart else sorted(batch, key=_cluster_of))
-                    done += len(batch)
-                    tell(done, total)
-                tx.end_run(delivered.run, trial.published)
-        except TransientStoreError:
-            if attempt == TRIES:
-                raise
-        else:
-            delivered.published, delivered.control = trial.published, trial.control
-            delivered.left_out, delivered.destinations = trial.left_out, trial.destinations
-            delivered.examples = trial.examples
-            return
+        done = 0
+        with run_transaction(store, delivered) as tx:
+            for batch in _steps(rows()):
+                _publish(tx, trial, sorted(batch, key=_cluster_of) if apart else batch)
+                done += len(batch)
+                tell(done, total)
+            tx.end_run(delivered.run, trial.published)
+        return trial
+
+    brought = bring()
+    delivered.published, delivered.control = brought.published, brought.control
+    delivered.left_out, delivered.destinations = brought.left_out, brought.destinations
+    delivered.examples = brought.examples
 
 
 def _cluster_of(row: TableRow) -> str:

@@ -35,7 +35,7 @@ class StreamDelivery:
     body: str | Sequence[str]
     where: str = "messages"
     each: Callable[[DeliveredRun], object] | None = None
-    """Called after each micro-batch that was published, or was there before."""
+    """Called with what each micro-batch has brought."""
 
 
 def deliver_stream(
@@ -103,16 +103,13 @@ def start_delivery(
             return
         # A table has the number 0. The name is that of one checkpoint: where this is lost, the
         # numbers begin anew, and nothing may be taken for what was there before.
-        name, number = f"{wanted.run} {query_id[0]}", batch + 1
-        known = wanted.store.bulk_run(name)
-        if known is not None and known.batch >= number:
-            return  # Spark was ended before it knew that this was published
+        name = f"{wanted.run} {query_id[0]}"
         plan = Plan(wanted.clusters, [])
         ready = prepare(intake[0], plan, wanted.body, wanted.where, trust_ids=False)
         try:
-            delivered = bring(ready, wanted.store, name, number, wanted.where)
+            delivered = bring(ready, wanted.store, name, batch + 1, wanted.where)
         except DeliveredError:
-            return  # by a driver that was thought to be gone
+            return  # Spark was ended before it knew that this was published
         if wanted.each is not None:
             wanted.each(delivered)
 
