@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -112,20 +113,22 @@ def _deliver(
     from fairlead.pipeline.intake.validate import rejected_rows
     from fairlead.pipeline.output.choose_target import delivery_to
 
-    plan = Plan(clusters, [])
-    with reading():
-        if out is None:
-            spark = started(master, stages, small=table.is_small)
-            ready = prepare(table.read(spark), plan, body, table.where, trust_ids=trust_ids)
-            return bring(ready, store, run, 0, table.where, stages)
-        place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also)
-        with place as results:
-            spark = started(master, stages, small=table.is_small)
+    place = (
+        nullcontext()
+        if out is None
+        else delivery_to(out, overwrite=overwrite, read=table.where, also_read=also)
+    )
+    with reading(), place as results:
+        spark = started(master, stages, small=table.is_small)
+        if results is not None:
             results.begin(spark)
-            ready = prepare(table.read(spark), plan, body, table.where, trust_ids=trust_ids)
+        plan = Plan(clusters, [])
+        ready = prepare(table.read(spark), plan, body, table.where, trust_ids=trust_ids)
+        if results is not None:
             with stages("rejected"):
                 results.write(rejected_rows(ready.rows, ready.columns), "rejected", file_format)
-            delivered = bring(ready, store, run, 0, table.where, stages)
+        delivered = bring(ready, store, run, 0, table.where, stages)
+        if results is not None:
             results.write_json(NAME, delivered.to_dict())
             try:
                 results.finish()
@@ -133,7 +136,7 @@ def _deliver(
                 raise OutputError(
                     f"{error}; all of run {run!r} is in {store.place}, do not deliver it again"
                 ) from None
-            return delivered
+        return delivered
 
 
 def _refuse(store: Store, clusters: Sequence[Cluster], run: str) -> None:
@@ -216,7 +219,7 @@ def run_deliver_stream(
 
     from fairlead.compiled.plan import Plan
     from fairlead.pipeline.streaming.deliver_stream import StreamDelivery, start_delivery
-    from fairlead.pipeline.streaming.follow import NO_CONNECT
+    from fairlead.pipeline.streaming.running import NO_CONNECT
     from fairlead.runs.store_delivery import clusters_of
 
     if (master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://"):

@@ -65,7 +65,8 @@ def run_follow(
 
     from fairlead.compiled.plan import Plan
     from fairlead.measure.facts import made
-    from fairlead.pipeline.streaming.follow import NO_CONNECT, StreamRequest, check, start
+    from fairlead.pipeline.streaming.follow import StreamRequest, check, start
+    from fairlead.pipeline.streaming.running import NO_CONNECT
     from fairlead.runs.options import Options
 
     if (master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://"):

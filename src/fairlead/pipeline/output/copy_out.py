@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame
 
 from fairlead.errors import MessageError, StoreError
 
-SCHEMA: Final = "attempt string, rows bigint, error string"
+SCHEMA: Final = "attempt string, refused string, failed string, rows bigint"
+"""`refused`: what is wrong with a row; `failed`: with the store."""
 Make = Callable[[str, dict[str, Any]], tuple[object, ...]]
 """Takes the name of the attempt and a row; gives the row of the table. Raises MessageError."""
 
@@ -26,23 +27,24 @@ def copy_out(
     """
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        attempt, count, error = _copied(batches, url, table, columns, make)
-        yield pa.RecordBatch.from_pydict(
-            {"attempt": [attempt], "rows": [count], "error": [error]},
-            pa.schema({"attempt": pa.string(), "rows": pa.int64(), "error": pa.string()}),
-        )
+        texts = dict.fromkeys(("attempt", "refused", "failed"), pa.string())
+        schema = pa.schema({**texts, "rows": pa.int64()})
+        ended = _copied(batches, url, table, columns, make)
+        yield pa.RecordBatch.from_pylist([ended], schema)
 
     ended = rows.mapInArrow(task, SCHEMA).collect()
     for row in ended:
-        if row["error"] is not None:
-            raise (MessageError if row["rows"] else StoreError)(row["error"])
+        if row["refused"] is not None:
+            raise MessageError(row["refused"])
+        if row["failed"] is not None:
+            raise StoreError(row["failed"])
     return [(row["attempt"], row["rows"]) for row in ended]
 
 
 def _copied(
     batches: Iterator[pa.RecordBatch], url: str, table: str, columns: tuple[str, ...], make: Make
-) -> tuple[str, int, str | None]:
-    """The attempt, its rows, and what was wrong: with a row (then 1), or with the store (0)."""
+) -> dict[str, object]:
+    """How the attempt has ended, as a row of SCHEMA."""
     import psycopg
 
     from fairlead.store.database.postgresql import settings_for, without_password
@@ -62,8 +64,8 @@ def _copied(
                     copy.write_row(make(attempt, dict(zip(names, row, strict=True))))
                     count += 1
     except MessageError as error:
-        return attempt, 1, str(error)
+        return {"attempt": attempt, "rows": 0, "refused": str(error)}
     except psycopg.Error as error:
         line = str(error).partition("\n")[0]
-        return attempt, 0, f"{without_password(url)}: {line}"
-    return attempt, count, None
+        return {"attempt": attempt, "rows": 0, "failed": f"{without_password(url)}: {line}"}
+    return {"attempt": attempt, "rows": count}

@@ -15,8 +15,15 @@ from fairlead.balance.objects import repr_of
 from fairlead.compiled.plan import Plan
 from fairlead.errors import DeliveredError, MessageError, StoreError, UserError
 from fairlead.pipeline.deliver import bring, prepare
-from fairlead.pipeline.streaming.follow import EVERY, LONGEST, NO_CONNECT, Source
-from fairlead.pipeline.streaming.running import BatchWork, RunningStream
+from fairlead.pipeline.streaming.follow import Source
+from fairlead.pipeline.streaming.running import (
+    EVERY,
+    NO_CONNECT,
+    BatchWork,
+    RunningStream,
+    begun,
+    check_seconds,
+)
 from fairlead.runs.store_delivery import DeliveredRun, clusters_of
 from fairlead.store.arguments import run_name
 from fairlead.store.store import Store
@@ -87,16 +94,12 @@ def start_delivery(
     """Begin, or go on. `source`: makes messages of what Spark brings. Raises UserError."""
     if type(messages).__module__.startswith("pyspark.sql.connect"):
         raise UserError(NO_CONNECT)
-    if not 0 < every <= LONGEST:
-        raise MessageError(
-            f"every: found {repr_of(every)}, allowed: a number of seconds above 0, at most "
-            f"{LONGEST:.0f}"
-        )
+    check_seconds("every", every)
     query_id: list[str] = []
-    begun = threading.Event()
+    known = threading.Event()
 
     def act(rows: DataFrame, batch: int) -> None:
-        if not begun.wait(BEGUN):
+        if not known.wait(BEGUN):
             raise StoreError(f"run {wanted.run!r}: its query did not begin within {BEGUN:g} s")
         intake = source(rows)
         if intake is None or intake[0].isEmpty():
@@ -114,12 +117,7 @@ def start_delivery(
             wanted.each(delivered)
 
     work = BatchWork(act)
-    writer = messages.writeStream.foreachBatch(work).option("checkpointLocation", checkpoint)
-    query = (
-        writer.trigger(availableNow=True)
-        if available_now
-        else writer.trigger(processingTime=f"{every} seconds")
-    ).start()
+    query = begun(messages, work, checkpoint, every, available_now=available_now)
     query_id.append(str(query.id))
-    begun.set()
+    known.set()
     return RunningStream(query, work, ExitStack())

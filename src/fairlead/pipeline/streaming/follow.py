@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
@@ -26,17 +25,21 @@ from fairlead.pipeline.output.write import FORMATS
 from fairlead.pipeline.streaming import rolling
 from fairlead.pipeline.streaming.differing import differing
 from fairlead.pipeline.streaming.micro_batch import StreamBatches, decide, nothing, plan_of
-from fairlead.pipeline.streaming.running import BatchWork, RunningStream
+from fairlead.pipeline.streaming.running import (
+    DAY,
+    EVERY,
+    NO_CONNECT,
+    BatchWork,
+    RunningStream,
+    begun,
+    check_seconds,
+)
 from fairlead.results.summary import Made, Summary
 from fairlead.runs.kafka import KAFKA
 from fairlead.runs.options import Options
 from fairlead.runs.paths import SUMMARY, local, on_this_machine
 from fairlead.runs.read_rows import DECISIONS
 from fairlead.runs.stream_folder import Commit, StreamFolder, write_json
-
-DAY: Final = 86_400.0
-LONGEST: Final = 100 * 365 * DAY
-EVERY: Final = 10.0
 
 log = logging.getLogger("fairlead")
 
@@ -208,12 +211,6 @@ class _Work:
             )
 
 
-NO_CONNECT: Final = (
-    "follow: found Spark Connect, allowed: a session with a JVM, such as local[4] or "
-    "spark://host:7077"
-)
-
-
 def check(out: str, request: StreamRequest) -> bool:
     """Refuse what can be refused without Spark; returns whether the stream has begun before."""
     return _begun(_stream(out, request)).batch >= 0
@@ -233,14 +230,8 @@ def start(messages: DataFrame, out: str, request: StreamRequest, source: Source)
             work.sum_up(messages.sparkSession)
         work.hand(messages.sparkSession)
         acting = BatchWork(work.decide)
-        writer = messages.writeStream.foreachBatch(acting)
-        writer = writer.option("checkpointLocation", on_this_machine(folder.checkpoint))
-        every = f"{request.every} seconds"
-        query = (
-            writer.trigger(availableNow=True)
-            if request.available_now
-            else writer.trigger(processingTime=every)
-        ).start()
+        checkpoint, every = on_this_machine(folder.checkpoint), request.every
+        query = begun(messages, acting, checkpoint, every, available_now=request.available_now)
     except BaseException:
         held.close()
         raise
@@ -251,12 +242,8 @@ def _stream(out: str, request: StreamRequest) -> StreamBatches:
     place = local(out)
     if place is None:
         raise OutputError(f"{out}: found a place elsewhere, allowed: a folder of this machine")
-    for name, value in (("horizon", request.horizon), ("every", request.every)):
-        if not 0 < value <= LONGEST:
-            raise MessageError(
-                f"{name}: found {repr_of(value)}, allowed: a number of seconds above 0, at most "
-                f"{LONGEST:.0f}"
-            )
+    check_seconds("horizon", request.horizon)
+    check_seconds("every", request.every)
     if request.options.file_format not in FORMATS:
         raise OutputError(
             f"file_format: found {request.options.file_format!r}, allowed: {', '.join(FORMATS)}"

@@ -11,8 +11,19 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from fairlead.balance.objects import repr_of
+from fairlead.errors import MessageError
 from fairlead.pipeline.intake.read import reading
 from fairlead.pipeline.spark.session import compiled_methods
+
+DAY: Final = 86_400.0
+LONGEST: Final = 100 * 365 * DAY
+EVERY: Final = 10.0
+"""Seconds between two micro-batches, where nothing else is said."""
+NO_CONNECT: Final = (
+    "follow: found Spark Connect, allowed: a session with a JVM, such as local[4] or "
+    "spark://host:7077"
+)
 
 
 class BatchWork:
@@ -36,6 +47,28 @@ class BatchWork:
             except Exception as error:
                 self.error = error
                 raise
+
+
+def check_seconds(name: str, value: float) -> None:
+    """Raises MessageError for a time that no stream has."""
+    if not 0 < value <= LONGEST:
+        raise MessageError(
+            f"{name}: found {repr_of(value)}, allowed: a number of seconds above 0, at most "
+            f"{LONGEST:.0f}"
+        )
+
+
+def begun(
+    messages: DataFrame, work: BatchWork, checkpoint: str, every: float, *, available_now: bool
+) -> StreamingQuery:
+    """The query that brings micro-batches to the work. `every`: seconds between two of them."""
+    writer = messages.writeStream.foreachBatch(work).option("checkpointLocation", checkpoint)
+    when = (
+        writer.trigger(availableNow=True)
+        if available_now
+        else writer.trigger(processingTime=f"{every} seconds")
+    )
+    return when.start()
 
 
 class RunningStream:
