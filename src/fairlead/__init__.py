@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from fairlead.pipeline.spark.session import spark_session
     from fairlead.pipeline.streaming.deliver_stream import deliver_stream
     from fairlead.pipeline.streaming.follow import Following, follow
+    from fairlead.pipeline.streaming.running import RunningStream
     from fairlead.pool.counts import DestinationCounts, PoolCounts
     from fairlead.pool.log import PoolRow
     from fairlead.pool.pool import Pool
     from fairlead.pool.request import PoolDecision
     from fairlead.runs.changes import load_changes
+    from fairlead.runs.store_delivery import DeliveredRun
     from fairlead.store.admin.dead_letters import Dead
     from fairlead.store.admin.dialogs import (
         DialogEnd,
@@ -86,7 +88,9 @@ _PLACES = {
     "Event": "fairlead.store.journal.events",
     "Explanation": "fairlead.balance.explanation",
     "EventRow": "fairlead.balance.journal",
+    "DeliveredRun": "fairlead.runs.store_delivery",
     "Following": "fairlead.pipeline.streaming.follow",
+    "RunningStream": "fairlead.pipeline.streaming.running",
     "JournalRow": "fairlead.balance.journal",
     "Later": "fairlead.store.admin.waiting",
     "LimitState": "fairlead.store.queues.limiting",
@@ -134,6 +138,7 @@ _PLACES = {
 }
 _EXTRAS = {
     "Following": "spark",
+    "RunningStream": "spark",
     "deliver": "spark",
     "deliver_stream": "spark",
     "dispatch": "spark",
@@ -157,6 +162,7 @@ __all__ = [
     "Conversation",
     "Dead",
     "Decision",
+    "DeliveredRun",
     "Delivery",
     "DestinationCounts",
     "DialogEnd",
@@ -184,6 +190,7 @@ __all__ = [
     "PriorityService",
     "Promotion",
     "Reject",
+    "RunningStream",
     "ScheduleState",
     "Service",
     "Standing",
