@@ -1,5 +1,7 @@
 """One connection: bytes in, events out, and what is said on it, as bytes to be sent.
 
+The peer begins, or we do: `dialing.py` says what is different then.
+
 It does no input or output, and knows no time but what it is told. A pointer of proton's is used
 only as long as what it points to is known here. A call about a link or a delivery that has ended
 does nothing: the peer may have been quicker.
@@ -48,18 +50,21 @@ CAPABILITIES: Final = ("queue", "topic", "temporary-queue")
 
 
 class Connection:
-    """The server's side of one connection of AMQP 1.0, over proton's engine."""
+    """One side of one connection of AMQP 1.0, over proton's engine."""
 
     def __init__(
         self,
         settings: Settings,
         said: Callable[[], None] = lambda: None,
         traffic: r.Traffic | None = None,
+        *,
+        initiates: bool = False,
     ) -> None:
         """Nothing is said before the peer has. Raises EnvironmentProblem without proton.
 
         `said`: called where there may be output again, once until it is asked for. `traffic`: what
-        is counted here, too.
+        is counted here, too. `initiates`: whether this side opens the connection; who the peer
+        is, was found out before.
         """
         self._traffic = traffic or r.Traffic()
         check()
@@ -102,12 +107,13 @@ class Connection:
             LIB.PN_TRANSPORT_ERROR: self._failed,
         }
         transport = self._transport = LIB.pn_transport()
-        LIB.pn_transport_set_server(transport)
+        if not initiates:
+            LIB.pn_transport_set_server(transport)
         LIB.pn_transport_set_max_frame(transport, settings.max_frame)
         LIB.pn_transport_set_channel_max(transport, settings.max_sessions - 1)
         LIB.pn_transport_set_idle_timeout(transport, int(settings.idle * 1000))
         LIB.pn_transport_require_auth(transport, False)
-        if settings.anonymous:
+        if settings.anonymous and not initiates:
             LIB.pn_sasl_allowed_mechs(LIB.pn_sasl(transport), b"ANONYMOUS")
         self._collector = LIB.pn_collector()
         self._connection = LIB.pn_connection()
@@ -128,6 +134,22 @@ class Connection:
         LIB.pn_decref(self._transport)
         self._transport = self._connection = self._collector = None
         self._acts.clear()
+
+    @property
+    def engine(self) -> Any:  # noqa: ANN401
+        """Proton's connection; None: it is over."""
+        return self._connection
+
+    def adopt(self, link: r.Link, pointer: Any) -> None:  # noqa: ANN401
+        """Know a link that was begun here; the peer's answer is told as `Answered`."""
+        known = EngineLinks(link, pointer, [], 0, set())
+        self._links[address(pointer)] = self._by_number[link.number] = known
+        self._speak()
+
+    def number(self) -> int:
+        """A number that no link and no delivery has yet."""
+        self._next += 1
+        return self._next
 
     # -------- bytes
 
@@ -290,10 +312,12 @@ class Connection:
 
     def _attached(self, event: Any) -> None:  # noqa: ANN401
         pointer = LIB.pn_event_link(event)
+        if (begun := self._links.get(address(pointer))) is not None:
+            self._answered(begun)
+            return
         if len(self._by_number) >= (most := self._settings.max_links):
             self.close(r.Condition(LIMIT, f"links: found more than {most}, allowed: {most}"))
             return
-        self._next += 1
         sends = bool(LIB.pn_link_is_sender(pointer))
         properties = value_of(LIB.pn_link_remote_properties(pointer))
         source = terminus_of(LIB.pn_link_remote_source(pointer))
@@ -307,7 +331,7 @@ class Connection:
                 for end, address in ((source, cut.source), (target, cut.target))
             )
         link = r.Link(
-            number=self._next,
+            number=self.number(),
             name=name,
             sends=sends,
             source=source,
@@ -319,6 +343,19 @@ class Connection:
         known = EngineLinks(link, pointer, [], 0, set())
         self._links[address(pointer)] = self._by_number[link.number] = known
         self._events.append(r.Attached(link))
+
+    def _answered(self, begun: EngineLinks) -> None:
+        pointer = begun.pointer
+        target = terminus_of(LIB.pn_link_remote_target(pointer))
+        properties = value_of(LIB.pn_link_remote_properties(pointer))
+        begun.link.open = not target.absent
+        self._events.append(
+            r.Answered(
+                begun.link,
+                properties if isinstance(properties, dict) else {},
+                LIB.pn_link_remote_max_message_size(pointer),
+            )
+        )
 
     def _link_closed(self, event: Any) -> None:  # noqa: ANN401
         self._link_ended(event, closed=True)
@@ -335,13 +372,21 @@ class Connection:
             LIB.pn_link_close(pointer)
         else:
             LIB.pn_link_detach(pointer)
-        self._detached(known, closed=closed, orderly=True)
+        condition = condition_of(LIB.pn_link_remote_condition(pointer))
+        self._detached(known, closed=closed, orderly=True, condition=condition)
 
-    def _detached(self, known: EngineLinks, *, closed: bool, orderly: bool) -> None:
+    def _detached(
+        self,
+        known: EngineLinks,
+        *,
+        closed: bool,
+        orderly: bool,
+        condition: r.Condition | None = None,
+    ) -> None:
         pointer = known.pointer
         self._forget(known)
         LIB.pn_link_free(pointer)
-        self._events.append(r.Detached(known.link, closed, orderly))
+        self._events.append(r.Detached(known.link, closed, orderly, condition))
 
     def _flowed(self, event: Any) -> None:  # noqa: ANN401
         pointer = LIB.pn_event_link(event)
@@ -408,8 +453,7 @@ class Connection:
         if LIB.pn_delivery_settled(pointer):
             LIB.pn_delivery_settle(pointer)
         else:
-            self._next += 1
-            number = self._next
+            number = self.number()
             self._remember(known, number, pointer, None)
         self._events.append(r.Delivered(known.link, number, sections, transaction))
 
@@ -560,8 +604,7 @@ class Connection:
         known = self._by_number.get(link.number)
         if known is None or not link.open:
             return 0
-        self._next += 1
-        number = self._next
+        number = self.number()
         tag = number.to_bytes(8)
         delivery = LIB.pn_delivery(known.pointer, (8, FFI.from_buffer(tag)))
         LIB.pn_link_send(known.pointer, sections, len(sections))

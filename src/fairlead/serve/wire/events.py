@@ -163,6 +163,17 @@ class Detached(Struct, frozen=True):
     """Whether it is to be forgotten, too."""
     orderly: bool = True
     """Whether the peer said so; else it is gone."""
+    condition: Condition | None = None
+    """Why, where the peer said it."""
+
+
+class Answered(Struct, frozen=True):
+    """The peer has answered a link that was begun here; it is open, unless it is refused."""
+
+    link: Link
+    properties: dict[Any, Any]
+    most: int
+    """Bytes that a message may have; 0: any."""
 
 
 class Closed(Struct, frozen=True):
@@ -174,4 +185,15 @@ class Closed(Struct, frozen=True):
     """Whether the peer closed it."""
 
 
-Event = Opened | Attached | Delivered | Aborted | TooLarge | Disposed | Flowed | Detached | Closed
+Event = (
+    Opened
+    | Attached
+    | Answered
+    | Delivered
+    | Aborted
+    | TooLarge
+    | Disposed
+    | Flowed
+    | Detached
+    | Closed
+)
