@@ -43,6 +43,8 @@ class ClusterState(ABC, Generic[T, K, C]):
     policy: Policy
     binds: bool = False
     """Whether messages can be bound to an earlier message's destination."""
+    forwards: bool = False
+    """Whether its destinations are ways to other stores, in whose queues messages wait for them."""
     rebinds: bool = False
     """Whether that ends when the destination drops out."""
     joining: tuple[str, ...] = ()
@@ -106,6 +108,10 @@ class ClusterState(ABC, Generic[T, K, C]):
 
     def queue(self, member: int) -> str | None:
         """The queue of a store for what is published to it; None: the one of its name."""
+        return None
+
+    def queue_named_by(self, member: int, values: AttributeValues) -> str | None:
+        """The queue of a store, where the message itself names it; None: it does not."""
         return None
 
     def subject(self, member: int) -> str | None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from fairlead.balance.cluster import Cluster, keys
 from fairlead.balance.objects import hint, listed, shown
 from fairlead.config.paths import path_of
+from fairlead.config.sites import POLICY, Sites, has_sites
 from fairlead.config.toml import file_and_line, parsed
 from fairlead.errors import ConfigError
 
@@ -31,7 +33,7 @@ def load_clusters(path: str | Path) -> list[Cluster]:
     text, plain = parsed(path)
     if SEVERAL not in plain:
         _misspelt(path, text, plain)
-        return [_cluster(path, text, plain, (), place.stem)]
+        return _clusters(path, text, plain, (), place.stem)
     tables = plain[SEVERAL]
     others = [key for key in plain if key != SEVERAL]
     several = isinstance(tables, list) and tables and all(isinstance(t, dict) for t in tables)
@@ -53,7 +55,9 @@ def load_clusters(path: str | Path) -> list[Cluster]:
         if times > 1:
             raise ConfigError(f"{path}: cluster {name!r}: found twice, allowed: once")
     return [
-        _cluster(path, text, table, (SEVERAL, k), table["name"]) for k, table in enumerate(tables)
+        cluster
+        for k, table in enumerate(tables)
+        for cluster in _clusters(path, text, table, (SEVERAL, k), table["name"])
     ]
 
 
@@ -92,11 +96,39 @@ def _of_folder(folder: Path) -> list[Cluster]:
     return list(by_name.values())
 
 
-def _cluster(
+def load_sites(path: str | Path) -> Sites:
+    """The queue managers of a file that forward to each other. Raises ConfigError."""
+    text, plain = parsed(path)
+    if not has_sites(plain):
+        raise ConfigError(
+            f"{path}: found no file of one cluster of the policy {POLICY} whose channels have an "
+            "address, allowed: one, to serve a queue manager"
+        )
+    return _sites(path, text, plain, (), path_of(path, ConfigError).stem)
+
+
+def _clusters(
     path: str | Path, text: str, plain: Mapping[str, Any], at: Sequence[str | int], name: str
-) -> Cluster:
+) -> list[Cluster]:
+    """The cluster of a table; of several sites, one for each queue manager."""
+    if has_sites(plain):
+        return _sites(path, text, plain, at, name).clusters()
+    with _located(path, text, at, name):
+        return [Cluster.from_dict(plain, default_name=name)]
+
+
+def _sites(
+    path: str | Path, text: str, plain: Mapping[str, Any], at: Sequence[str | int], name: str
+) -> Sites:
+    with _located(path, text, at, name):
+        return Sites.of(plain, name)
+
+
+@contextmanager
+def _located(path: str | Path, text: str, at: Sequence[str | int], name: str) -> Iterator[None]:
+    """Say of what is refused inside in which file and line it stands."""
     try:
-        return Cluster.from_dict(plain, default_name=name)
+        yield
     except ConfigError as error:
         where = file_and_line(path, text, [*at, *error.place] if error.place else [])
         reason = _of_several(str(error)) if at else str(error)

@@ -30,6 +30,7 @@ from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
 from fairlead.store.verbs.alone import called
+from fairlead.store.verbs.channels import StoreChannels
 from fairlead.store.verbs.clusters import StoreClusters
 from fairlead.store.verbs.conversations import StoreConversations
 from fairlead.store.verbs.dead_letters import StoreDeadLetters
@@ -50,6 +51,7 @@ class Store(
     StoreDeadLetters,
     StorePurging,
     StoreClusters,
+    StoreChannels,
     StoreSubscriptions,
     StoreConversations,
     StoreDialogs,

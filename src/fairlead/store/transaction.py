@@ -23,6 +23,7 @@ from fairlead.store.queues.settlement import ACCEPTED, REJECTED, RELEASE, Settle
 from fairlead.store.queues.settling import fence
 from fairlead.store.queues.taken_group import Claim, TakenGroup
 from fairlead.store.queues.unreadable import take_readable
+from fairlead.store.verbs.channels import ChannelVerbs
 from fairlead.store.verbs.clusters import ClusterVerbs
 from fairlead.store.verbs.conversations import ConversationVerbs
 from fairlead.store.verbs.subscriptions import SubscriptionVerbs
@@ -34,7 +35,7 @@ BLOCK: Final = "fairlead_block"
 """The savepoint at the beginning of a block in a transaction of the caller's."""
 
 
-class Transaction(ClusterVerbs, SubscriptionVerbs, ConversationVerbs):
+class Transaction(ClusterVerbs, ChannelVerbs, SubscriptionVerbs, ConversationVerbs):
     """What is sent, raised and settled here happens with the user's own rows, or not at all.
 
     `Store.join` gives one inside a transaction of the user's, `StoreWork.transaction` one of the

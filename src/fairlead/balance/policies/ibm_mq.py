@@ -24,6 +24,7 @@ from fairlead.balance.policies.ibm_mq_objects import (
     QueueInstance,
     Remote,
     check,
+    transmission_queue,
     workload,
 )
 from fairlead.balance.policies.ibm_mq_steps import Candidate, Put, eliminations
@@ -43,6 +44,7 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
     """The least used channel of those that the steps leave."""
 
     binds = True
+    forwards = True
 
     def __init__(self, policy: Policy, tables: IbmMqTables) -> None:
         """No channel has been used yet."""
@@ -74,6 +76,14 @@ class IbmMqState(ClusterState[IbmMqTables, Put, Candidate]):
     def queue_owner(self, member: int) -> Ref:
         ref = self.object_of(member)
         return Ref(QUEUE_MANAGER, ref.owner) if ref.kind == CHANNEL else ref
+
+    def queue(self, member: int) -> str | None:
+        """The transmission queue of a channel; what goes to a local queue names it itself."""
+        name = self.members[member]
+        return None if name == LOCAL else transmission_queue(name)
+
+    def queue_named_by(self, member: int, values: AttributeValues) -> str | None:
+        return values[0] if self.members[member] == LOCAL else None
 
     def listing(self, tables: IbmMqTables) -> Iterable[tuple[Ref, Object]]:
         yield Ref(QUEUE_MANAGER, tables.queue_manager.name), tables.queue_manager

@@ -15,6 +15,8 @@ from fairlead.balance.policy import ClusterTables
 from fairlead.errors import ConfigError
 
 LOCAL: Final = "local"
+TRANSMISSION: Final = "channel:"
+"""So the names of transmission queues begin."""
 
 Grade: TypeAlias = Annotated[int, Meta(ge=0, le=9)]
 ChannelState: TypeAlias = Literal[
@@ -105,6 +107,11 @@ class IbmMqTables(ClusterTables, frozen=True, kw_only=True):
     channel: list[Channel] = []
     queue: list[QueueInstance] = []
     alias: list[Alias] = []
+
+
+def transmission_queue(channel: str) -> str:
+    """The queue of a store in which messages wait for a channel."""
+    return f"{TRANSMISSION}{channel}"
 
 
 def workload(channel: Channel) -> tuple[Any, ...]:

@@ -43,6 +43,7 @@ from fairlead.store.clusters.events import (
     write_choice_run,
     write_event,
 )
+from fairlead.store.clusters.forwarding import NOWHERE, Route
 from fairlead.store.clusters.memory import ClusterMemory
 from fairlead.store.clusters.state import (
     EXACT,
@@ -82,6 +83,8 @@ class ChoiceRequest(NamedTuple):
     actor: str
     id: str = ""
     """The message's, for the journal."""
+    route: Route = NOWHERE
+    """Where it is to go, beyond what the policy reads."""
 
 
 class Choices:
@@ -502,7 +505,7 @@ class KeptBindings(MutableMapping[AttributeValues, int]):
             self._database.run("bind", cluster=self._cluster, key=json.dumps(key), destination=name)
 
     def __delitem__(self, key: AttributeValues) -> None:
-        raise KeyError(key)
+        self._database.run("unbind_opener", cluster=self._cluster, key=json.dumps(key))
 
     def __iter__(self) -> Iterator[AttributeValues]:
         return iter(())

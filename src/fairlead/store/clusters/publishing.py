@@ -13,6 +13,7 @@ from fairlead.store.arguments import REMEMBERED
 from fairlead.store.clusters.choosing import UNREAD, ChoiceRequest, Choices, as_said, decision_of
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.deliveries import guarantee
+from fairlead.store.clusters.forwarding import wrapped
 from fairlead.store.clusters.history import published_before
 from fairlead.store.clusters.memory import ClusterMemory
 from fairlead.store.clusters.state import ClusterRow, Version, read_row, read_version
@@ -157,11 +158,9 @@ def hand_over(
     engine = engine_of(database, request.now, request.actor)
     by_queue: dict[str, list[tuple[int, int, OutgoingMessage]]] = {}
     for place, handed in enumerate(every):
-        cluster = handed.version.start.cluster
-        for copy, (name, _) in enumerate(handed.decision.copies):
-            member = handed.version.member_of[handed.decision.to[copy][0]]
-            to = cluster.queue(member) or name
-            by_queue.setdefault(to, []).append((place, copy, replace(handed.outgoing)))
+        for copy in range(len(handed.decision.copies)):
+            to, outgoing = _landing(handed, copy)
+            by_queue.setdefault(to, []).append((place, copy, outgoing))
     keys = [[""] * len(handed.decision.copies) for handed in every]
     for to, copies in by_queue.items():
         queue = made_queue(database, to, request.now)
@@ -178,6 +177,25 @@ def hand_over(
             database.run("set_completing", queue=queue.id)
             database.many("add_published", waits, queue=queue.id, cluster=row.id)
     return [(handed.decision, keys[place]) for place, handed in enumerate(every)]
+
+
+def _landing(handed: HandedOver, copy: int) -> tuple[str, OutgoingMessage]:
+    """The queue for a copy of a message, and the message as it is there."""
+    cluster, request = handed.version.start.cluster, handed.request
+    member = handed.version.member_of[handed.decision.to[copy][0]]
+    named = cluster.queue_named_by(member, cluster.values_of(request.message))
+    if named is not None:
+        queue = named or request.route.queue
+        if not queue:
+            raise MessageError(
+                f"queue: found none, allowed: the name of a queue of {cluster.object_of(member)}"
+            )
+        return queue, replace(handed.outgoing, key=handed.outgoing.key or request.route.id)
+    name, _ = handed.decision.copies[copy]
+    queue = cluster.queue(member) or name
+    if not cluster.forwards:
+        return queue, replace(handed.outgoing)
+    return queue, wrapped(handed.outgoing, request.message, request.route)
 
 
 def _sent(engine: QueueEngine, queue: str, batch: list[OutgoingMessage]) -> list[str]:

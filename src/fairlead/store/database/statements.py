@@ -11,7 +11,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-ROOMS: Final = ("database", "journal", "queues", "clusters", "dialogs", "schedules", "admin")
+ROOMS: Final = (
+    *("database", "journal", "queues", "clusters", "channels", "dialogs", "schedules", "admin"),
+)
 """Those with statements, the lowest first."""
 HEAD = re.compile(r"^-- (\w+): .+$", re.MULTILINE)
 

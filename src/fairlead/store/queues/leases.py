@@ -73,6 +73,13 @@ class Leases:
                     self._sweep()
         return self._id
 
+    def lives(self, holder: int | None, host: str | None, pid: int | None) -> bool:
+        """Whether another process is a holder still, as far as can be seen."""
+        if holder is None or host is None or pid is None or holder == self._id:
+            return False
+        with self._connections.one() as database:
+            return not self._liveness.dead(database, [(holder, host, pid)])
+
     def leave(self) -> None:
         """This process takes no more work; nobody need know of it, unless it holds some still."""
         if self._id:

@@ -30,6 +30,8 @@ class Received(Struct, frozen=True):
     """Whether it was sent to another destination before, which has failed."""
     unreadable: str = ""
     """Why `body` is its bytes, and not what was sent; "" where it is that."""
+    format: int = 0
+    """Of what is kept of it."""
 
 
 class Stored(NamedTuple):
@@ -63,6 +65,7 @@ def received(row: Stored, group: str, tenant: str, end: Endpoint | None = None) 
         envelope_of(row.format, row.body),
         bool(row.format & REDELIVERED),
         unreadable,
+        row.format,
     )
 
 

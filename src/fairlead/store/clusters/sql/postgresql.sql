@@ -69,6 +69,9 @@ SELECT destination FROM fairlead.bindings WHERE cluster = %(cluster)s AND key = 
 -- bind: where they go from now on
 SELECT fairlead._run_bind(%(cluster)s, %(key)s, %(destination)s);
 
+-- unbind_opener: whoever had opened a queue has closed it
+SELECT fairlead._run_unbind_opener(%(cluster)s, %(key)s);
+
 -- unbind: nothing is bound any more
 SELECT fairlead._run_unbind(%(cluster)s);
 

@@ -275,3 +275,10 @@ BEGIN
   EXECUTE format('CREATE SEQUENCE IF NOT EXISTS fairlead.tickets_%s MINVALUE 0 START 0', p_cluster);
   PERFORM setval(format('fairlead.tickets_%s', p_cluster)::regclass, p_turn, false);
 END $$;
+
+-- Whoever had opened a queue has closed it.
+CREATE OR REPLACE FUNCTION fairlead._run_unbind_opener(p_cluster bigint, p_key text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  DELETE FROM fairlead.bindings WHERE cluster = p_cluster AND key = p_key;
+END $$;

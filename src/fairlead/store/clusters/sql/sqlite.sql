@@ -68,6 +68,9 @@ SELECT destination FROM fairlead_bindings WHERE cluster = :cluster AND key = :ke
 INSERT INTO fairlead_bindings (cluster, key, destination) VALUES (:cluster, :key, :destination)
 ON CONFLICT (cluster, key) DO UPDATE SET destination = excluded.destination;
 
+-- unbind_opener: whoever had opened a queue has closed it
+DELETE FROM fairlead_bindings WHERE cluster = :cluster AND key = :key;
+
 -- unbind: nothing is bound any more
 DELETE FROM fairlead_bindings WHERE cluster = :cluster;
 

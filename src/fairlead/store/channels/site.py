@@ -1,0 +1,179 @@
+"""A store that is a queue manager's: who serves it, and what is put to a queue anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from fairlead.balance.change import Change
+from fairlead.balance.message import NO_DESTINATION
+from fairlead.balance.policies.ibm_mq import QUEUE, QUEUE_MANAGER
+from fairlead.balance.state import AnyState
+from fairlead.errors import MessageError, NoDestinationError
+from fairlead.store.channels.receiving import Announcement
+from fairlead.store.clusters.changing import Author, change
+from fairlead.store.clusters.choosing import ChoiceRequest, Choices, KeptBindings
+from fairlead.store.clusters.decision import StoreDecision
+from fairlead.store.clusters.forwarding import Route
+from fairlead.store.clusters.memory import ClusterMemory
+from fairlead.store.clusters.publishing import publish
+from fairlead.store.clusters.state import read_row
+from fairlead.store.database.clock import time_of
+from fairlead.store.database.port import Database
+from fairlead.store.queues.outgoing import OutgoingMessage, outgoing
+
+AT = "@"
+"""Between a queue and its queue manager, in an address."""
+
+
+class SiteRow(NamedTuple):
+    """Whose store this is."""
+
+    name: str
+    """The queue manager's."""
+    cluster: str
+    """In which it chooses."""
+    holder: int | None
+    """The process that serves it."""
+    host: str | None
+    pid: int | None
+
+
+class Address(NamedTuple):
+    """Where something is put to: a queue, or a queue of a queue manager."""
+
+    queue: str
+    manager: str = ""
+
+    @classmethod
+    def of(cls, text: str) -> Address:
+        """QUEUE, or QUEUE@QUEUE_MANAGER."""
+        queue, _, manager = text.rpartition(AT)
+        return cls(queue, manager) if queue and manager else cls(text)
+
+
+def site(database: Database) -> SiteRow | None:
+    """Whose store this is; None: no queue manager's."""
+    rows = database.run("queue_manager")
+    return SiteRow(*rows[0]) if rows else None
+
+
+def known_site(database: Database, what: str) -> SiteRow:
+    """Whose store this is. Raises MessageError."""
+    row = site(database)
+    if row is None:
+        raise MessageError(
+            f"{what}: found a store that is no queue manager's, allowed: one that `fairlead serve "
+            "--queue-manager NAME` has served"
+        )
+    return row
+
+
+class Put(NamedTuple):
+    """How a message is put."""
+
+    database: Database
+    memory: ClusterMemory
+    now: int | None
+    actor: str
+
+
+def state_of(database: Database, memory: ClusterMemory, cluster: str) -> AnyState:
+    """A cluster as it is now, without what it has counted."""
+    row = read_row(database, cluster, "cluster")
+    return memory.version(database, row).start.cluster
+
+
+def goes_by_cluster(state: AnyState, here: str, address: Address) -> bool:
+    """Whether the cluster decides where what is put there goes: else it is a queue of this store.
+
+    `here`: the queue manager of this store.
+    """
+    if any(ref.kind == QUEUE and ref.name == address.queue for ref in state.objects):
+        return True
+    return address.manager not in ("", here)
+
+
+def put(
+    how: Put,
+    address: Address,
+    message: OutgoingMessage,
+    said: Mapping[str, object],
+    reply_to: str,
+) -> StoreDecision:
+    """Put a message to a queue that may be anywhere, by the cluster of this queue manager.
+
+    `said`: how it is bound, and by whom. `reply_to`: the queue for an answer; without a queue
+    manager it is this one's. Raises MessageError, NoDestinationError.
+    """
+    row = known_site(how.database, "put")
+    state = state_of(how.database, how.memory, row.cluster)
+    is_known = any(ref.kind == QUEUE and ref.name == address.queue for ref in state.objects)
+    attributes: dict[str, object] = {**said}
+    if message.group:
+        attributes["group"] = message.group
+    if message.type:
+        attributes["type"] = message.type
+    if is_known:
+        attributes["queue"] = address.queue
+    if address.manager:
+        attributes["queue_manager"] = address.manager
+    answer = Address.of(reply_to)
+    if reply_to and not answer.manager:
+        reply_to = f"{answer.queue}{AT}{row.name}"
+    route = Route("" if is_known else address.queue, reply_to)
+    key = message.key or ""
+    request = ChoiceRequest(row.cluster, attributes, how.now, how.actor, key, route)
+    return publish(how.database, Choices(how.database, how.memory), request, message)
+
+
+def close_opener(database: Database, memory: ClusterMemory, address: Address, opener: str) -> None:
+    """Whoever had opened a queue has closed it: what it was bound to is forgotten."""
+    row = known_site(database, "close")
+    cluster = read_row(database, row.cluster, "cluster")
+    runtime = memory.version(database, cluster).start
+    said: dict[str, Any] = {"queue": address.queue, "producer": opener}
+    if address.manager:
+        said["queue_manager"] = address.manager
+    state = runtime.cluster
+    key = state.binding(state.values_of(said), said)
+    if key is not None:
+        del KeptBindings(database, cluster.id, runtime)[key]
+
+
+def announce(how: Put, asked: Change) -> int:
+    """Change what this queue manager says of itself, and tell the others; how many.
+
+    The messages take part in the choice as publications do. Raises ChangeError, MessageError.
+    """
+    database = how.database
+    row = known_site(database, "change")
+    change(database, row.cluster, [asked], Author(how.actor, how.now))
+    said = Announcement(asked.target, asked.attribute, asked.value, how.actor)
+    body = msgspec.json.encode(said)
+    sent: list[str] = []
+    while True:
+        attributes = {"pcf": "true", "already_sent": ";".join(sent)}
+        message = outgoing(body, time_of(database, how.now), type="announcement")
+        request = ChoiceRequest(row.cluster, attributes, how.now, how.actor)
+        try:
+            decision = publish(database, Choices(database, how.memory), request, message)
+        except NoDestinationError as error:
+            if error.outcome != NO_DESTINATION:
+                raise
+            return len(sent)
+        state = state_of(database, how.memory, row.cluster)
+        sent.append(
+            next(
+                ref.owner
+                for ref in state.objects
+                if ref.kind == "channel" and ref.name == decision.destination
+            )
+        )
+
+
+def own_object(here: str, queue: str | None) -> str:
+    """How a change names this queue manager, or an instance of a queue of its own."""
+    return f"{QUEUE_MANAGER}:{here}" if queue is None else f"{QUEUE}:{queue}@{here}"
