@@ -34,6 +34,7 @@ SUBJECTS: Final = {
     ),
     "commands.purging": ("purge", "delete-queue"),
     "commands.schedules": ("schedules",),
+    "commands.channels": ("channels", "queue-manager"),
     "commands.work": ("work",),
     "commands.upkeep": ("store",),
     "store.conversations": ("conversations", "conversation", "services", "switch"),

@@ -13,12 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from fairlead.channels.manager import QueueManager
 from fairlead.cli.output import acted
+from fairlead.config.clusters import load_sites
 from fairlead.config.serving import ListenAddress, ServingFile, check_places, load_serving, place_of
+from fairlead.config.sites import Sites
 from fairlead.errors import ConfigError, StoreError, UserError
 from fairlead.extras import need
 from fairlead.prometheus import MetricsServer
 from fairlead.serve.access import Access
+from fairlead.serve.channel_ends import ServedManager
 from fairlead.serve.loop import Listening, Server
 from fairlead.serve.metrics import page
 from fairlead.serve.wire.proton import check
@@ -44,6 +48,8 @@ class ServeOptions(NamedTuple):
     once: bool
     name: str
     metrics: str | None = None
+    manager: str = ""
+    """The queue manager that the store is."""
 
 
 def serve(url: str, options: ServeOptions) -> None:
@@ -60,18 +66,54 @@ def serve(url: str, options: ServeOptions) -> None:
     folder = None if options.settings is None else options.settings.absolute().parent
     access = Access(serving, folder)
     log_to_stderr()
+    sites = _sites(options, places)
     with Store.open(url) as store:
         for file in options.clusters:
-            store.load_clusters(file)
-        asyncio.run(_serve(store, access, places, options))
+            if sites is None:
+                store.load_clusters(file)
+        manager = None if sites is None else _manager(store, sites, options)
+        asyncio.run(_serve(store, access, places, options, manager))
+
+
+def _sites(options: ServeOptions, places: Sequence[ListenAddress]) -> Sites | None:
+    """The queue managers of the file, where this server is to be one of them. Raises UserError."""
+    if not options.manager:
+        return None
+    if len(options.clusters) != 1:
+        raise UserError(
+            f"--queue-manager: found {len(options.clusters)} files of --cluster, allowed: one, "
+            "which describes all queue managers"
+        )
+    sites = load_sites(options.clusters[0])
+    for channel in sites.channels_from(options.manager):
+        if channel.place in places:
+            raise UserError(
+                f"{options.clusters[0]}: channel {channel.name!r}: address: found "
+                f"{channel.address}, where this server listens; allowed: where "
+                f"{channel.queue_manager} does"
+            )
+    return sites
+
+
+def _manager(store: Store, sites: Sites, options: ServeOptions) -> QueueManager:
+    """Raises UserError."""
+    name = options.manager
+    if name in sites.managers:
+        store.keep_clusters([sites.cluster(name)])
+    return QueueManager(store, sites, name, options.clusters[0].absolute().parent)
 
 
 async def _serve(
-    store: Store, access: Access, places: Sequence[ListenAddress], options: ServeOptions
+    store: Store,
+    access: Access,
+    places: Sequence[ListenAddress],
+    options: ServeOptions,
+    manager: QueueManager | None,
 ) -> None:
-    server = Server(store, access, options.lease, options.name)
+    served = None if manager is None else ServedManager(store, manager.sites, manager.name)
+    server = Server(store, access, options.lease, options.name, served)
     with _watched(server, options.metrics) as metrics:
-        await _serve_at(store, server, places, options, metrics)
+        await _serve_at(store, server, places, options, metrics, manager)
 
 
 async def _serve_at(
@@ -80,6 +122,7 @@ async def _serve_at(
     places: Sequence[ListenAddress],
     options: ServeOptions,
     metrics: str | None,
+    manager: QueueManager | None,
 ) -> None:
     """`metrics`: where Prometheus is answered."""
     stop = asyncio.Event()
@@ -105,11 +148,15 @@ async def _serve_at(
     gc.set_threshold(NEW)
     LOGGER.info("event=started store=%s", store.place)
     loop.add_signal_handler(signal.SIGHUP, _read_again, server, places, options.settings)
+    if manager is not None:
+        manager.begin()
     try:
         await _until(stop, server, once=options.once)
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):  # a second one ends it at once
             loop.remove_signal_handler(number)
+        if manager is not None:
+            await manager.stop()
         telling = asyncio.create_task(asyncio.to_thread(_tell, store))
         await server.stop(options.grace)
         await telling

@@ -7,26 +7,32 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from fairlead.balance.policies.ibm_mq_objects import TRANSMISSION
 from fairlead.errors import MessageError, StoreError, UserError
 from fairlead.serve import message as messages
+from fairlead.serve.channel_ends import AgreedChannel, ServedManager
 from fairlead.serve.node.browsing import MOST
 from fairlead.serve.node.calls import (
     ANY,
     CLUSTER,
     MESSAGES,
+    PUT,
     QUEUE,
     SUBJECT,
     TEMPORARY,
+    AgreeChannel,
     Answer,
     Ask,
     Browse,
     Call,
+    CloseOpener,
     Find,
     GoneError,
     Leave,
     Make,
     More,
     Project,
+    ReceiveBatch,
     Remove,
     Renew,
     Resolve,
@@ -61,9 +67,10 @@ LOOKED_AT: Final = 1000
 class Executor:
     """Executes calls of a node on a store. Thread-safe, as the store is."""
 
-    def __init__(self, store: Store, lease: float) -> None:
-        """`lease`: seconds for which work is taken."""
+    def __init__(self, store: Store, lease: float, manager: ServedManager | None = None) -> None:
+        """`lease`: seconds for which work is taken. `manager`: the queue manager, if it is one."""
         self._store = store
+        self._manager = manager
         self._subscriptions = Subscriptions(store, lease)
         self._temporaries = Temporaries(store, lease)
         self._lease = lease
@@ -87,7 +94,22 @@ class Executor:
             return self._browse(call)
         if isinstance(call, Ask):
             return store.deliveries(call.numbers)
+        if isinstance(call, AgreeChannel):
+            return self._agree(call)
+        if isinstance(call, ReceiveBatch):
+            claim = store.claim(self._lease)
+            return store.receive_batch(call.end, claim, call.number, call.token, call.content)
+        if isinstance(call, CloseOpener):
+            return store.close_opener(call.queue, call.opener)
         return self._of_link(call)
+
+    def _agree(self, call: AgreeChannel) -> AgreedChannel:
+        if self._manager is None:
+            raise GoneError(
+                f"channel: found {call.channel!r}, allowed: a queue, as this server is no queue "
+                "manager"
+            )
+        return self._manager.agree(call.channel, call.properties)
 
     def _browse(self, call: Browse) -> list[Message]:
         try:
@@ -246,7 +268,14 @@ class Executor:
             for address in self._temporaries.missing({call.name}):
                 raise _gone(address)
             return QUEUE
-        return CLUSTER if call.name in self._store.clusters() else QUEUE
+        return kind_of(self._store, call.name)
+
+
+def kind_of(store: Store, name: str) -> str:
+    """What is called so."""
+    if name in store.clusters():
+        return CLUSTER
+    return PUT if store.opened_queue(name).goes_by_cluster else QUEUE
 
 
 def _is_silent(error: UserError, began: float) -> bool:
@@ -266,7 +295,7 @@ class _Doing:
         """Groups that are let go of, and are to be raised by what waits in them."""
         self._reads: dict[str, list[str]] = {}
         """What the policies of clusters read of a message."""
-        self._clusters: list[str] | None = None
+        self._kinds: dict[str, str] = {}
 
     def do(self, units: Iterable[Unit]) -> None:
         """All of these, in their order."""
@@ -305,13 +334,19 @@ class _Doing:
             return publish(self._store, self._tx, send)
         if send.kind == CLUSTER:
             return self._publish(send)
+        if send.kind == PUT:
+            return self._put(send)
         self._later(send.to, {"body": send.body, **send.more})
         return None
 
     def _kind_of(self, name: str) -> str:
-        if self._clusters is None:
-            self._clusters = self._store.clusters()
-        return CLUSTER if name in self._clusters else QUEUE
+        if name not in self._kinds:
+            self._kinds[name] = kind_of(self._store, name)
+        return self._kinds[name]
+
+    def _put(self, send: Send) -> StoreDecision:
+        """By the link on which it came the queue is open, if it came on one for that queue."""
+        return self._tx.put(send.to, send.body, send.said, reply_to=send.reply_to, **send.more)
 
     def _publish(self, send: Send) -> StoreDecision:
         """Of what a program says in its application properties, the policy gets what it reads."""
@@ -324,7 +359,7 @@ class _Doing:
         return decision
 
     def _later(self, queue: str, message: dict[str, Any]) -> None:
-        if queue.startswith(OWN):
+        if queue.startswith((OWN, TRANSMISSION)):
             raise MessageError(
                 f"address: found {queue!r}, allowed: a queue that is not the server's"
             )

@@ -201,6 +201,12 @@ class Initiator:
             self._writer.write(data)
 
     @property
+    def certificate(self) -> Mapping[str, Any]:
+        """What TLS found of the peer's certificate; nothing without TLS."""
+        found = None if self._writer is None else self._writer.get_extra_info("peercert")
+        return found or {}
+
+    @property
     def over(self) -> bool:
         """Whether the connection has ended."""
         return self._over is not None

@@ -13,11 +13,13 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.errors import StoreError, UserError
 from fairlead.serve.access import Access
+from fairlead.serve.channel_ends import ServedManager
 from fairlead.serve.executor import Executor
 from fairlead.serve.limits import network_of
 from fairlead.serve.login_queue import LoginQueue
 from fairlead.serve.node.calls import (
     Call,
+    CloseOpener,
     GoneError,
     Leave,
     Make,
@@ -64,17 +66,22 @@ class Server:
     """Serves a store until it is told to stop."""
 
     def __init__(
-        self, store: Store, access: Access | None = None, lease: float = LEASE, name: str = ""
+        self,
+        store: Store,
+        access: Access | None = None,
+        lease: float = LEASE,
+        name: str = "",
+        manager: ServedManager | None = None,
     ) -> None:
         """`store`: open; when the server has stopped, it is to be closed: nobody waits for work.
 
         `access`: who may connect, None: all on this machine. `name`: the server's, for subjects;
-        "": it has none.
+        "": it has none. `manager`: the queue manager that it is, if it is one.
         """
         self._store = store
         self.access = access or Access()
         self.node = Node(lease, name, *_of_node(self.access), one_writer=store.has_one_writer)
-        self._executor = Executor(store, lease)
+        self._executor = Executor(store, lease, manager)
         self._threads = ThreadPoolExecutor(THREADS, "fairlead-serve")
         self._free = asyncio.Semaphore(THREADS)
         """A place for each of these threads."""
@@ -170,7 +177,9 @@ class Server:
             failed = error
             if not isinstance(error, UserError):
                 LOGGER.exception("event=failed call=%s", type(call).__name__)
-            elif isinstance(call, Leave | Remove | Renew):  # no peer is there to be told
+            elif isinstance(
+                call, CloseOpener | Leave | Remove | Renew
+            ):  # no peer is there to be told
                 LOGGER.warning("event=failed call=%s why=%r", type(call).__name__, str(error))
         self.node.done(call, result, failed, time.time())
         if isinstance(call, Resolve | Subscribe | Make):

@@ -62,6 +62,15 @@ def serve(
             help="This server's, where several serve one store: subjects count for each.",
         ),
     ] = "",
+    manager: Annotated[
+        str,
+        typer.Option(
+            "--queue-manager",
+            metavar="NAME",
+            help="The queue manager that this store is, of the file of --cluster: what is put to "
+            "queues elsewhere goes there on its channels.",
+        ),
+    ] = "",
     once: Annotated[
         bool, typer.Option("--once", help="Leave when somebody was there and everybody is gone.")
     ] = False,
@@ -83,6 +92,6 @@ def serve(
     from fairlead.cli import serve as done
 
     options = done.ServeOptions(
-        listen or (), clusters or (), settings, lease, grace, once, name, metrics
+        listen or (), clusters or (), settings, lease, grace, once, name, metrics, manager
     )
     done.serve(url_of(store), options)

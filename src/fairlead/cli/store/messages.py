@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from errno import EBADF
@@ -35,13 +36,28 @@ def send(store: Store, queue: str, body: str | None, *, lines: bool, **more: Any
     for name in ("delay", "expires"):
         more[name] = _time(more[name])
     attributes = {name: value for name, value in more.items() if value is not None}
-    if lines:
+    if store.opened_queue(queue).goes_by_cluster:
+        every = [*_of_lines()] if lines else [{"body": _read() if body == STDIN else body}]
+        ids = _put(store, queue, [attributes | message for message in every])
+    elif lines:
         ids = store.send_many(queue, (attributes | message for message in _of_lines()))
     else:
         ids = [store.send(queue, _read() if body == STDIN else body, **attributes)]
     acted()
     for message_id in ids:
         print(message_id)
+
+
+def _put(store: Store, queue: str, messages: list[dict[str, Any]]) -> list[str]:
+    """Put messages to a queue that may be at several queue managers: it is open for all of them."""
+    opener = uuid.uuid4().hex
+    ids: list[str] = []
+    with store.transaction() as tx:
+        for message in messages:
+            body = message.pop("body", None)
+            ids += tx.put(queue, body, {"producer": opener}, **message).messages
+        tx.close_opener(queue, opener)
+    return ids
 
 
 def take(

@@ -20,8 +20,10 @@ TEMPORARY: Final = "temporary:"
 """So the addresses of queues begin that live as long as a link."""
 MESSAGES: Final = f"{OWN}temporary"
 """The queue that has what is sent to these, each a group."""
+PUT: Final = "put"
+"""A queue that may be at several queue managers: the cluster of this one decides."""
 ANY: Final = "any"
-"""A queue or a cluster: whoever executes the call finds out, and says which."""
+"""Any of these: whoever executes the call finds out, and says which."""
 
 
 class GoneError(MessageError):
@@ -43,12 +45,14 @@ class Send(Struct):
     to: str
     """The name of the queue or of the cluster."""
     kind: str
-    """QUEUE, CLUSTER, ANY or SUBJECT, which is a cluster that has subscribers."""
+    """QUEUE, CLUSTER, PUT, ANY or SUBJECT, which is a cluster that has subscribers."""
     body: Any
     more: dict[str, Any]
     """As `Store.send` takes it."""
     said: dict[str, Any]
     """Routing attributes, where it is published."""
+    reply_to: str = ""
+    """The queue for an answer, where it is put."""
     answer: Answer | None = None
     """Where to say which destination it was published to."""
 
@@ -145,10 +149,37 @@ class Renew(Struct, eq=False):
 
 
 class Resolve(Struct, eq=False):
-    """What is called so. The result: QUEUE or CLUSTER."""
+    """What is called so. The result: QUEUE, CLUSTER or PUT."""
 
     name: str
     owner: Any
+
+
+class AgreeChannel(Struct, eq=False):
+    """Another queue manager wants to send on a channel. The result: an AgreedChannel."""
+
+    channel: str
+    properties: dict[Any, Any]
+    """Of its link."""
+    owner: Any
+
+
+class ReceiveBatch(Struct, eq=False):
+    """A batch that has come on a channel. The result: how many of its messages are dead letters."""
+
+    end: Any
+    """Of the channel."""
+    number: int
+    token: str
+    content: bytes
+    owner: Any
+
+
+class CloseOpener(Struct, eq=False):
+    """Whoever had opened a queue has closed it."""
+
+    queue: str
+    opener: str
 
 
 class Make(Struct, eq=False):
@@ -215,8 +246,10 @@ class Browse(Struct, eq=False):
 
 
 Call = (
-    Ask
+    AgreeChannel
+    | Ask
     | Browse
+    | CloseOpener
     | Find
     | Write
     | Take
@@ -226,6 +259,7 @@ Call = (
     | Make
     | Remove
     | Project
+    | ReceiveBatch
     | Subscribe
     | Leave
 )

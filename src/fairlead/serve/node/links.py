@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -12,17 +13,22 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.balance.policies.ibm_mq_objects import TRANSMISSION
 from fairlead.errors import MessageError
+from fairlead.serve.codec import Symbol
 from fairlead.serve.node.browsing import ROOM, BrowserLink
 from fairlead.serve.node.calls import (
     ANY,
     CLUSTER,
     MESSAGES,
+    PUT,
     QUEUE,
     SUBJECT,
     TEMPORARY,
+    AgreeChannel,
     Browse,
     Call,
+    CloseOpener,
     Find,
     Make,
     Project,
@@ -31,6 +37,7 @@ from fairlead.serve.node.calls import (
     Take,
     Unit,
 )
+from fairlead.serve.node.channel_links import ChannelLink
 from fairlead.serve.node.client_log import Who, client_ended, link_refused, lost
 from fairlead.serve.node.conditions import (
     DELETED,
@@ -83,7 +90,7 @@ LEASE: Final = 60.0
 LINKS: Final = 1000
 QUESTION: Final = 4096
 """Bytes that a link counts for while the store is asked what it is for."""
-Attachment = SenderLink | ReceiverLink | BrowserLink | Coordinator
+Attachment = SenderLink | ReceiverLink | BrowserLink | ChannelLink | Coordinator
 
 
 class ClientConnection(Struct, eq=False):
@@ -152,6 +159,8 @@ class Links(ABC):
         self._open: dict[int, ClientConnection] = {}
         self._names: dict[tuple[str, ...], tuple[ClientConnection, Link]] = {}
         """Links by what `_key_of` says: there is one of each."""
+        self._openers: dict[tuple[int, int], CloseOpener] = {}
+        """By connection and link: what is to be done when it ends."""
         self._subscribers = Subscribers(self._ask, self._submit)
         self._awaiting = Awaiting(self._ask)
         self._temporary = TemporaryQueues(self._ask, self._submit)
@@ -210,6 +219,10 @@ class Links(ABC):
             self._sends(peer, link, None, ANY)
             return
         self._asks(peer, link)
+        if address.startswith(TRANSMISSION):
+            channel = address.removeprefix(TRANSMISSION)
+            self._calls.append(AgreeChannel(channel, link.properties, (peer, link)))
+            return
         if link.sends and link.source.copies:
             peer.browses.append(Browse(address, (peer, link), wanted=wanted_of(link)))
             self._browse_next(peer)
@@ -231,6 +244,11 @@ class Links(ABC):
             return Condition(NOT_FOUND, "found no address") if link.sends else None
         if terminus.address.startswith(OWN):
             words = f"{terminus.address}: found a queue of the server's own, allowed: any other"
+            return Condition(NOT_ALLOWED, words)
+        if link.sends and terminus.address.startswith(TRANSMISSION):
+            words = (
+                f"{terminus.address}: found messages for another queue manager, allowed: a queue"
+            )
             return Condition(NOT_ALLOWED, words)
         if (form := refusal_of_form(terminus.address)) is not None:
             return form
@@ -261,13 +279,15 @@ class Links(ABC):
 
     def _found_out(
         self,
-        call: Browse | Resolve | Make | Project | Subscribe | Find,
+        call: AgreeChannel | Browse | Resolve | Make | Project | Subscribe | Find,
         result: Any,  # noqa: ANN401 - as the call says
         error: Exception | None,
     ) -> None:
         """What a link is for."""
         if isinstance(call, Browse):
             self._browses(call, result, error)
+        elif isinstance(call, AgreeChannel):
+            self._agreed(call, result, error)
         elif isinstance(call, Resolve):
             self._resolved(call, result, error)
         elif isinstance(call, Make):
@@ -281,7 +301,7 @@ class Links(ABC):
 
     def is_wanted(self, call: Call) -> bool:
         """Whether anybody still waits for what a call tells: a link may have ended meanwhile."""
-        if not isinstance(call, Resolve | Make | Project | Subscribe | Find):
+        if not isinstance(call, AgreeChannel | Resolve | Make | Project | Subscribe | Find):
             return True
         peer, link, *_ = call.owner
         return link.number in peer.waiting
@@ -290,6 +310,16 @@ class Links(ABC):
         """The store is asked what a link is for; `_answered` follows."""
         peer.waiting.add(link.number)
         peer.wire.pending += QUESTION
+
+    def _agreed(self, call: AgreeChannel, agreed: Any, error: Exception | None) -> None:  # noqa: ANN401
+        """Another queue manager can send on a channel, from the batch on that it is told of."""
+        peer, link = call.owner
+        if not self._answered(peer, link, error):
+            return
+        symbols = {Symbol(name): value for name, value in agreed.properties.items()}
+        peer.wire.attach(link, properties=symbols)
+        channel = peer.links[link.number] = ChannelLink(peer.wire, link, agreed.end, self._ask)
+        channel.begin()
 
     def _resolved(self, call: Resolve, kind: str, error: Exception | None) -> None:
         peer, link = call.owner
@@ -309,7 +339,12 @@ class Links(ABC):
             self._receives(peer, ReceiverLink(wire, link, call.name, who=peer.who))
             return
         wire.attach(link)
-        self._sends(peer, link, call.name, kind)
+        opener = uuid.uuid4().hex if kind == PUT else ""
+        self._sends(
+            peer, link, call.name, kind, (lambda _: {"producer": opener}) if opener else None
+        )
+        if opener:
+            self._openers[id(peer), link.number] = CloseOpener(call.name, opener)
 
     def _browses(self, call: Browse, value: Any, error: Exception | None) -> None:  # noqa: ANN401
         peer, link = call.owner
@@ -458,10 +493,9 @@ class Links(ABC):
         key = _key_of(peer, link)
         if self._names.get(key) == (peer, link):
             del self._names[key]
-        if isinstance(peer_link, Coordinator | BrowserLink):
-            peer_link.end()
-        if isinstance(peer_link, SenderLink):
-            self._awaiting.forget(peer_link)
+        if (closing := self._openers.pop((id(peer), link.number), None)) is not None:
+            self._calls.append(closing)
+        self._end_attachment(peer_link)
         if isinstance(peer_link, ReceiverLink):
             if not orderly and peer_link.under_way:
                 before = peer.lost.get(peer_link.queue, 0)
@@ -470,6 +504,16 @@ class Links(ABC):
             self._forget(peer_link.queue)
             if peer_link.subscription is not None:
                 self._subscribers.left(peer_link.subscription, link, closed=closed, orderly=orderly)
+        self._remove_temporary(peer, link)
+
+    def _end_attachment(self, peer_link: Attachment | None) -> None:
+        if isinstance(peer_link, Coordinator | BrowserLink):
+            peer_link.end()
+        if isinstance(peer_link, SenderLink):
+            self._awaiting.forget(peer_link)
+
+    def _remove_temporary(self, peer: ClientConnection, link: Link) -> None:
+        """The queues that live as long as a link."""
         for address in self._temporary.made_for(link):
             why = Condition(DELETED, f"{address}: the link has ended for which it was made")
             for other_link in [*peer.links.values()]:

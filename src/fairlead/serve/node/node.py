@@ -14,8 +14,10 @@ from fairlead.serve.node.calls import (
     TEMPORARY,
     Ask,
     Call,
+    CloseOpener,
     Leave,
     More,
+    ReceiveBatch,
     Remove,
     Renew,
     Take,
@@ -24,6 +26,7 @@ from fairlead.serve.node.calls import (
     Written,
     failed,
 )
+from fairlead.serve.node.channel_links import ChannelLink
 from fairlead.serve.node.client_log import host_refused
 from fairlead.serve.node.conditions import (
     FORCED,
@@ -124,12 +127,20 @@ class Node(Links):
         elif isinstance(call, Leave):
             self.arrived(self._subscribers.has_left(call))
             self._left(is_all=result is not False)
-        elif isinstance(call, Remove):
-            self._temporary.removing -= 1
         elif isinstance(call, Ask):
             self._awaiting.told(call, None if error is not None else result)
+        elif isinstance(call, CloseOpener | ReceiveBatch | Remove):
+            self._was_done(call, error)
         else:
             self._found_out(call, result, error)
+
+    def _was_done(self, call: CloseOpener | ReceiveBatch | Remove, error: Exception | None) -> None:
+        if isinstance(call, Remove):
+            self._temporary.removing -= 1
+        elif isinstance(call, ReceiveBatch):
+            channel, event = call.owner
+            channel.received(event, error)
+            self.arrived()
 
     def _left(self, *, is_all: bool) -> None:
         """Some clients have left; where something is left to be done about that, go on soon."""
@@ -291,7 +302,7 @@ class Node(Links):
 
     def _delivered(self, peer: ClientConnection, event: Delivered) -> None:
         peer_link = peer.links.get(event.link.number)
-        if isinstance(peer_link, Coordinator):
+        if isinstance(peer_link, Coordinator | ChannelLink):
             peer_link.came(event)
         elif isinstance(peer_link, SenderLink) and event.transaction is not None:
             peer_link.came_in(event, self._ledger(peer, event.transaction), self._now)

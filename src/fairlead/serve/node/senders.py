@@ -106,6 +106,9 @@ class SenderLink:
             send = _send(to, self.kind, message, now, attributes)
         except CodecError as error:
             return Condition(INVALID, str(error))
+        reply_to = message.properties.get("reply_to")
+        if isinstance(reply_to, str):
+            send.reply_to = reply_to
         if self._raises_there or (self.to is None and self._raises(to)):
             send.more["priority"] = messages.priority_of(message.priority)
         return self._with_answer(send, message)

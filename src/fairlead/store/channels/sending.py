@@ -14,6 +14,7 @@ from typing import Final
 from fairlead.balance.objects import DEFAULT_PRIORITY
 from fairlead.balance.policies.ibm_mq_objects import transmission_queue
 from fairlead.errors import MessageError
+from fairlead.order.key import UNRAISED
 from fairlead.store.channels.rows import (
     OUT,
     Batch,
@@ -81,7 +82,8 @@ def _taken(
             return
         engine.settle(queue, [_ended(group, longest) for group in held], claim.actor)
         for group in held:
-            priority: int | None = group.priority if group.priority != DEFAULT_PRIORITY else None
+            is_raised = group.priority not in (UNRAISED, DEFAULT_PRIORITY)
+            priority: int | None = group.priority if is_raised else None
             for message in group.messages:
                 if _is_too_long(message, longest):
                     continue

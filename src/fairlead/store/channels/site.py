@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fairlead.balance.change import Change
-from fairlead.balance.message import NO_DESTINATION
+from fairlead.balance.message import NO_DESTINATION, NOT_FIXED, ON_OPEN
 from fairlead.balance.policies.ibm_mq import QUEUE, QUEUE_MANAGER
 from fairlead.balance.state import AnyState
 from fairlead.errors import MessageError, NoDestinationError
@@ -120,6 +120,9 @@ def put(
         attributes["queue"] = address.queue
     if address.manager:
         attributes["queue_manager"] = address.manager
+    is_open = attributes.get("producer") or attributes.get("bind")
+    if not is_open and state.bind_default(state.key(state.values_of(attributes))) == ON_OPEN:
+        attributes["bind"] = NOT_FIXED  # it was opened for this message alone
     answer = Address.of(reply_to)
     if reply_to and not answer.manager:
         reply_to = f"{answer.queue}{AT}{row.name}"

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, Unpack
 
-from fairlead.balance.objects import repr_of, shown
+from fairlead.balance.objects import Ref, repr_of, shown
 from fairlead.errors import MessageError
 from fairlead.store.arguments import queue_name
 from fairlead.store.clusters.decision import StoreDecision
@@ -17,6 +17,7 @@ from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.queues.engine import QueueEngine
 from fairlead.store.queues.outgoing import Sending, outgoing
+from fairlead.store.queues.settings import made_queue, read_queue
 from fairlead.store.queues.taken_group import Claim
 from fairlead.store.verbs.alone import alone
 from fairlead.store.verbs.store_verbs import StoreVerbs, TransactionVerbs
@@ -168,12 +169,34 @@ class ChannelVerbs(TransactionVerbs):
         if not self._database.run("want_channel", name=channel, wanted="reset"):
             raise _no_channel(self._database, channel)
 
+    def set_channel_state(self, channel: str, state: str, cause: str) -> bool:
+        """A channel has come into a state; whether that is a change of this one's cluster."""
+        from fairlead.balance.change import Change
+        from fairlead.store.channels.site import known_site, state_of
+        from fairlead.store.clusters.changing import Author, change
+
+        self._check()
+        context = self._context
+        cluster = known_site(self._database, "channel").cluster
+        objects = state_of(self._database, context.memory, cluster).objects
+        now = next(obj.state for ref, obj in objects.items() if ref.name == channel)
+        if now == state:
+            return False
+        author = Author(f"{context.actor}, {cause}" if cause else context.actor, context.clock())
+        change(self._database, cluster, [Change.at_micros(channel, "state", state, 0)], author)
+        return True
+
     def begin_channel(self, channel: str, peer: str) -> None:
-        """There is a channel on which this queue manager sends."""
+        """There is a channel to another queue manager; "": one that leads here."""
+        from fairlead.balance.policies.ibm_mq_objects import transmission_queue
         from fairlead.store.channels.rows import OUT, channel_locked
 
         self._check()
-        channel_locked(self._database, OUT, channel, peer)
+        queue = transmission_queue(channel)
+        if read_queue(self._database, queue, self._context.clock()) is None:
+            made_queue(self._database, queue, self._context.clock())
+        if peer:
+            channel_locked(self._database, OUT, channel, peer)
 
     def note_channel(self, channel: str, error: str) -> None:
         """Why a channel does not run; "" where it does."""
@@ -232,6 +255,7 @@ class StoreChannels(StoreVerbs):
     change_own = alone(ChannelVerbs.change_own)
     want_channel = alone(ChannelVerbs.want_channel)
     mark_reset = alone(ChannelVerbs.mark_reset)
+    set_channel_state = alone(ChannelVerbs.set_channel_state)
     begin_channel = alone(ChannelVerbs.begin_channel)
     note_channel = alone(ChannelVerbs.note_channel)
     form_batch = alone(ChannelVerbs.form_batch)
@@ -269,6 +293,13 @@ class StoreChannels(StoreVerbs):
                 )
             database.run("put_queue_manager", name=name, cluster=cluster, holder=holder)
 
+    def has_batches(self, channel: str) -> bool:
+        """Whether batches were formed for a channel that are not confirmed."""
+        from fairlead.store.channels.rows import batches
+
+        with self._connection() as database:
+            return bool(batches(database, channel))
+
     def channels(self) -> list[ChannelRow]:
         """All ends of channels of this store, those that send first."""
         from fairlead.store.channels.rows import channels
@@ -284,6 +315,16 @@ class StoreChannels(StoreVerbs):
             cluster = known_site(database, "channels").cluster
             state = state_of(database, self._context.memory, cluster)
         return {ref.name: obj.state for ref, obj in state.objects.items() if ref.kind == "channel"}
+
+    def is_suspended(self) -> bool:
+        """Whether this queue manager is suspended: others send to it only where they have to."""
+        from fairlead.balance.policies.ibm_mq import QUEUE_MANAGER
+        from fairlead.store.channels.site import known_site, state_of
+
+        with self._connection() as database:
+            row = known_site(database, "queue manager")
+            state = state_of(database, self._context.memory, row.cluster)
+        return bool(state.objects[Ref(QUEUE_MANAGER, row.name)].suspended)
 
     def opened_queue(self, queue: str) -> OpenedQueue:
         """What is put to by this name."""
@@ -302,6 +343,4 @@ def _no_channel(database: Database, channel: str) -> MessageError:
     from fairlead.store.channels.rows import OUT, channels
 
     names = [row.name for row in channels(database) if row.direction == OUT]
-    return MessageError(
-        f"channel: found {repr_of(channel)}, allowed: {', '.join(names) or 'none'}"
-    )
+    return MessageError(f"channel: found {repr_of(channel)}, allowed: {', '.join(names) or 'none'}")
