@@ -42,6 +42,7 @@ LOOK: Final = 5.0
 ROOM: Final = 65_536
 """Bytes that a batch has around its longest message, at most."""
 RESET: Final = "reset"
+CONNECTED: Final = ("starting", "binding", "initializing", "running", "stopping")
 JITTER: Final = 0.25
 """Of a pause, by which it is shorter or longer."""
 
@@ -77,6 +78,8 @@ class Channel:
         self.wanted = RUNS
         self.listens = False
         """Whether it wants to hear that something waits."""
+        self.state = ""
+        """In which it was last, as far as this process knows."""
         self._woken = asyncio.Event()
         self._failures = 0
         self._failing_since = 0.0
@@ -243,7 +246,13 @@ class Channel:
             if not await office.call(office.store.ready, self.queue):
                 return
 
+    async def ended(self) -> None:
+        """This process goes: the channel is not connected any more."""
+        if self.state in CONNECTED:
+            await self._become("inactive", "its server stops")
+
     async def _become(self, state: str, cause: str) -> None:
+        self.state = state
         office = self._office
         if await office.call(office.store.set_channel_state, self.name, state, cause):
             LOGGER.info(

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -82,6 +83,9 @@ class QueueManager:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for channel in self.channels:
+            with suppress(UserError):  # the next server finds out by itself
+                await channel.ended()
         for pool in (self._threads, self._listener):
             pool.shutdown()
 

@@ -1,7 +1,7 @@
 """Files of queue managers that forward to each other: one file, seen from each of them.
 
 A file of the policy ibm-mq whose channels have addresses describes several sites. From it comes a
-cluster for each queue manager, called FILE@QUEUE_MANAGER: the same objects, but its own queue
+cluster for each queue manager, called FILE.QUEUE_MANAGER: the same objects, but its own queue
 manager is the local one, and its own receiving channels are no ways for it.
 """
 
@@ -22,7 +22,7 @@ from fairlead.config.serving import ListenAddress, place_of
 from fairlead.errors import ConfigError, UserError
 
 POLICY: Final = "ibm-mq"
-AT: Final = "@"
+AT: Final = "."
 """Between the name of the file's cluster and that of the queue manager which it is seen from."""
 OF_ITS_OWN: Final = ("use_queue", "most_recently_used_channels")
 """What a queue manager only says of itself: nobody else asks."""
@@ -59,7 +59,7 @@ class SiteChannel(Channel, frozen=True, kw_only=True):
     """Seconds, afterwards."""
     rechoose_after: Decimal = Decimal(0)
     """Seconds that it has failed for, after which its messages are chosen for anew; 0: never."""
-    batch: Annotated[int, Meta(ge=1, le=10_000)] = 1000
+    batch: Annotated[int, Meta(ge=1, le=4000)] = 1000
     """Messages that are sent as one, at most."""
 
     def __post_init__(self) -> None:
@@ -210,8 +210,8 @@ def _check(tables: SiteTables) -> None:
         where = f"remote[{place}]" if place else "queue_manager"
         if manager.name in names:
             raise ConfigError(f"{where}.name: found {manager.name!r} twice, allowed: once")
-        if AT in manager.name:
-            raise ConfigError(f"{where}.name: found {manager.name!r}, allowed: a name without {AT}")
+        if "@" in manager.name:
+            raise ConfigError(f"{where}.name: found {manager.name!r}, allowed: a name without @")
         names.append(manager.name)
     for place, channel in enumerate(tables.channel, start=1):
         for problem in _problems(channel, names):

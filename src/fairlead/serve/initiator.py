@@ -176,7 +176,8 @@ class Initiator:
                 if self._wire is not None and not event.settled:
                     self._wire.settle(event.delivery, Outcome(0))
             elif isinstance(event, Detached):
-                condition = event.condition or Condition("", "found that it has ended the link")
+                what = "ended the link" if event.orderly else "hung up"
+                condition = event.condition or Condition("", f"found that it has {what}")
                 self._ended[event.link.number] = LinkRefusedError(condition)
             elif isinstance(event, Closed):
                 why = event.condition and (event.condition.description or event.condition.name)

@@ -64,9 +64,11 @@ def journal(
     if messages and queue is not None:
         _messages(events(queue=queue), queue)
     elif decisions and cluster is not None:
-        print_json(decisions_in(events(kind=("decided", "taken", "accepted")), cluster))
+        decided = events(kind=("decided", "taken", "accepted"))
+        print_json(decisions_in(decided, cluster, by_time=_is_site(store, cluster)))
     elif changes and cluster is not None:
-        print_json(changes_in(events(cluster=cluster, kind="changed"), cluster))
+        changed = events(cluster=cluster, kind="changed")
+        print_json(changes_in(changed, cluster, names_cluster=_is_site(store, cluster)))
     elif file and cluster is not None:
         need("tables", "journal --file")
         listed = Cluster.from_dict(store.pool(cluster).file, default_name=cluster)
@@ -84,6 +86,12 @@ def journal(
             _events(store.journal(cursor, **which), wanted)
         else:
             _events(last(store, wanted.last, which), wanted)
+
+
+def _is_site(store: Store, cluster: str) -> bool:
+    """Whether the cluster is a queue manager's: then there are others, with stores of their own."""
+    manager = store.queue_manager()
+    return manager is not None and manager.cluster == cluster
 
 
 def _check(

@@ -15,6 +15,7 @@ from fairlead.balance.change import PRESENT
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.membership import joining_ref, with_destination
 from fairlead.balance.message import SET_PRIORITY
+from fairlead.balance.times import moment
 from fairlead.errors import StoreError
 from fairlead.rows import JOURNAL, REDELIVERED
 from fairlead.store.journal.events import Event
@@ -23,6 +24,8 @@ NAMES: Final = frozenset({"name", "subject", "address", "queue", PRESENT})
 """What no change says of a destination that joins again, or says of it anyway."""
 
 
+AT_A_TIME: Final = 4096
+"""So many positions has each microsecond, where they follow from the time."""
 OF_JOURNAL: Final = attrgetter(*JOURNAL)
 """The values of an event that every row of a journal has."""
 SPOOL: Final = (
@@ -88,7 +91,9 @@ def _row(event: Event, id_: str, type_: str | None = None) -> dict[str, Any]:
     }
 
 
-def decisions(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]:
+def decisions(
+    events: Iterable[Event], cluster: str, *, by_time: bool = False
+) -> Iterator[dict[str, Any]]:
     """The decisions of a cluster, as rows of a journal: its messages are a table, too.
 
     All events are read before the first row is given: what becomes of a message stands far behind
@@ -96,13 +101,14 @@ def decisions(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]
 
     A message that had no id gets one from its place: `pool/17`. Where a message was published here
     with an id and accepted, `service_time` is from when it was taken. What was chosen again as a
-    receiver had failed is left out: messages have not come twice. Raises StoreError.
+    receiver had failed is left out: messages have not come twice. `by_time`: positions follow from
+    the time, so that the decisions of several stores are one table. Raises StoreError.
     """
     try:
         with closing(sqlite3.connect("", isolation_level=None)) as rows:
             for statement in SPOOL:
                 rows.execute(statement)
-            _spool(rows, events, cluster)
+            _spool(rows, events, cluster, by_time=by_time)
             for text, seconds in rows.execute("SELECT said, seconds FROM decided ORDER BY place"):
                 row = json.loads(text)
                 yield row if seconds is None else {**row, "service_time": seconds}
@@ -110,13 +116,17 @@ def decisions(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]
         raise StoreError(f"{tempfile.gettempdir()}: temporary files: {error}") from None
 
 
-def _spool(rows: sqlite3.Connection, events: Iterable[Event], cluster: str) -> None:
+def _spool(
+    rows: sqlite3.Connection, events: Iterable[Event], cluster: str, *, by_time: bool
+) -> None:
     """Write each decision down, and then how long its message took, if that was accepted."""
     position, place = -1, None
     for event in events:
         if event.kind == "decided" and event.cluster == cluster and event.detail != REDELIVERED:
             if place != (place := (event.stream, event.sequence)):
                 position += 1
+                if by_time:
+                    position = max(position, moment(event.time, "time", StoreError) * AT_A_TIME)
             attributes = json.loads(event.said) if event.said else {}
             row = {**attributes, **dict(zip(JOURNAL, journal_row(event, position), strict=True))}
             rows.execute(
@@ -142,8 +152,13 @@ def journal_row(event: Event, position: int) -> tuple[Any, ...]:
     return OF_JOURNAL(event)
 
 
-def changes(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]:
+def changes(
+    events: Iterable[Event], cluster: str, *, names_cluster: bool = False
+) -> Iterator[dict[str, Any]]:
     """The changes of a cluster, as the rows of a file of changes.
+
+    `names_cluster`: whether each target is named with its cluster, so that the changes of several
+    stores are one table.
 
     What was added or removed has joined or left; a file then lists it with `present = false`, as
     that of `with_added` does.
@@ -153,9 +168,12 @@ def changes(events: Iterable[Event], cluster: str) -> Iterator[dict[str, Any]]:
     for event in every:
         change = json.loads(event.detail or "{}")
         attribute, value = change["attribute"], change["value"]
-        row: dict[str, Any] = {"time": event.time, "target": event.destination or cluster}
+        target = event.destination or cluster
+        row: dict[str, Any] = {"time": event.time, "target": target}
+        if names_cluster and event.destination:
+            row["target"] = f"{target}@{cluster}"
         if attribute == "added":
-            settings = added[row["target"]]
+            settings = added[target]
             for name in sorted(value.keys() - NAMES) if len(settings) > 1 else ():
                 if any(table.get(name) != value[name] for table in settings):
                     yield {**row, "attribute": name, "value": value[name]}
