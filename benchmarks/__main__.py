@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghijklmnoprstuv"
+PARTS = "abcdefghijklmnoprstuvw"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -15,7 +16,7 @@ from fairlead.channels.channel import Channel
 from fairlead.config.sites import Sites
 from fairlead.errors import ConfigError, StoreError, UserError
 from fairlead.store.channels.receiving import ChannelEnd
-from fairlead.store.channels.rows import OUT
+from fairlead.store.channels.rows import RUNS
 from fairlead.store.queues.taken_group import Claim
 from fairlead.store.store import Store
 
@@ -122,12 +123,14 @@ class QueueManager:
 
     async def _look(self) -> None:
         """Hear what operators want, and take in anew what they have put back."""
-        by_name = {channel.name: channel for channel in self.channels}
+        retry_at = 0.0
         while True:
-            for row in await self.call(self.store.channels):
-                if row.direction == OUT and row.name in by_name:
-                    by_name[row.name].want(row.wanted)
-            for name in self._own:
+            wanted = await self.call(self.store.wanted_channels)
+            for channel in self.channels:
+                channel.want(wanted.get(channel.name, RUNS))
+            is_due = time.monotonic() >= retry_at
+            retry_at = time.monotonic() + LISTEN if is_due else retry_at
+            for name in self._own if is_due else ():
                 if await self.call(self.store.ready, transmission_queue(name)):
                     end = ChannelEnd(self.sites.cluster_name(self.name), self.name, name, self.name)
                     await self.call(self.store.retry_own, end, self.claim())

@@ -307,6 +307,11 @@ class StoreChannels(StoreVerbs):
         with self._connection() as database:
             return channels(database)
 
+    def wanted_channels(self) -> dict[str, str]:
+        """Name → what an operator wants of it, of the channels of which he wants something."""
+        with self._connection() as database:
+            return dict(database.run("wanted_channels"))
+
     def channel_states(self) -> dict[str, str]:
         """Name → state, of the channels on which this queue manager sends."""
         from fairlead.store.channels.site import known_site, state_of

@@ -14,6 +14,9 @@ SELECT c.direction, c.name, c.peer, c.number, c.token, c.messages, c.wanted, c.e
    WHERE b.channel = c.name AND c.direction = 'out')
 FROM fairlead.channels c ORDER BY c.direction DESC, c.name, c.peer;
 
+-- wanted_channels: of which an operator wants something
+SELECT name, wanted FROM fairlead.channels WHERE direction = 'out' AND wanted <> '';
+
 -- add_channel: a channel that is used for the first time
 SELECT fairlead._run_add_channel(%(direction)s, %(name)s, %(peer)s);
 

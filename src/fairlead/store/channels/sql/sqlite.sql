@@ -14,6 +14,9 @@ SELECT c.direction, c.name, c.peer, c.number, c.token, c.messages, c.wanted, c.e
   (SELECT coalesce(sum(b.messages), 0) FROM fairlead_channel_batches b WHERE b.channel = c.name AND c.direction = 'out')
 FROM fairlead_channels c ORDER BY c.direction DESC, c.name, c.peer;
 
+-- wanted_channels: of which an operator wants something
+SELECT name, wanted FROM fairlead_channels WHERE direction = 'out' AND wanted <> '';
+
 -- add_channel: a channel that is used for the first time
 INSERT INTO fairlead_channels (direction, name, peer) VALUES (:direction, :name, :peer)
 ON CONFLICT (direction, name, peer) DO NOTHING;
