@@ -43,6 +43,9 @@ BEGIN
       ('chooser', '{_run_begin_staging,_run_end_staging,_run_sweep_staging,_run_rank_staged}'),
       ('chooser', '{_run_left_out_staged,_run_decide_staged,_run_send_staged}'),
       ('chooser', '{_run_add_reserved,_run_give_back_turns,_run_over_limit}'),
+      ('chooser', '{_run_unbind_opener}'),
+      ('worker', '{_run_put_queue_manager,_run_add_channel,_run_channel_locked,_run_count_batch}'),
+      ('worker', '{_run_note_channel,_run_add_batch,_run_drop_batch}'),
       ('worker', '{take,more,settle,receive,end_dialog,bind_dialogs,delayed_by,place_of}'),
       ('worker', '{_bring_up_to_date,_switch_tenant}'),
       ('worker', '{_take,_more,_settle_all,_try_settle_all,_settle_one,_try_settle_one,_take_back,_is_held,_try_end_dialog,_try_set_timer,_try_bind}'),
@@ -67,7 +70,7 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead TO fairlead_operator;
 -- what they read; nobody writes a table
 GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.declared, fairlead.clusters,
   fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.listeners, fairlead.files,
-  fairlead.bulk_runs TO fairlead_sender;
+  fairlead.bulk_runs, fairlead.queue_managers TO fairlead_sender;
 GRANT SELECT ON fairlead._cluster_events TO fairlead_sender;
 GRANT SELECT (id, time) ON fairlead.journal TO fairlead_sender;
 GRANT SELECT ON fairlead.bindings, fairlead.message_ids, fairlead.guaranteed, fairlead.acknowledgements
@@ -75,7 +78,8 @@ GRANT SELECT ON fairlead.bindings, fairlead.message_ids, fairlead.guaranteed, fa
 GRANT SELECT (id, name, queue, state, token) ON fairlead.groups TO fairlead_chooser;
 GRANT SELECT ON fairlead.groups, fairlead.messages, fairlead.delayed, fairlead.pending_updates,
   fairlead.tenants, fairlead.limit_states, fairlead.lease_holders, fairlead.dead, fairlead.endpoints,
-  fairlead.published, fairlead.journal, fairlead.epochs, fairlead.schedules, fairlead.bulk_staging
+  fairlead.published, fairlead.journal, fairlead.epochs, fairlead.schedules, fairlead.bulk_staging,
+  fairlead.channels, fairlead.channel_batches
   TO fairlead_worker;
 GRANT SELECT ON fairlead.queue_status, fairlead.waiting, fairlead.held, fairlead.dead_letters,
   fairlead.delayed_messages, fairlead.services, fairlead.conversations, fairlead.events,
@@ -91,7 +95,8 @@ GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.mess
   fairlead.limit_states, fairlead.tenants, fairlead.message_ids, fairlead.clusters,
   fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.bindings,
   fairlead.published, fairlead.guaranteed, fairlead.acknowledgements, fairlead.bulk_runs,
-  fairlead.bulk_staging, fairlead._cluster_events
+  fairlead.bulk_staging, fairlead._cluster_events, fairlead.queue_managers, fairlead.channels,
+  fairlead.channel_batches
   TO fairlead_viewer;
 -- but for the ids of ends: who knows one can act as this end
 GRANT SELECT (id, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,

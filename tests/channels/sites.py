@@ -89,7 +89,7 @@ class Sites:
             store.keep_clusters([self.sites.cluster(name)])
             store.serve_queue_manager(name, self.cluster(name))
             for channel in self.sites.channels_from(name):
-                store.begin_channel(channel.name, channel.queue_manager)
+                store.moving.begin_channel(channel.name, channel.queue_manager)
         return self
 
     def cluster(self, name: str) -> str:
@@ -126,7 +126,7 @@ class Sites:
 
     def state(self, name: str, channel: str) -> str:
         """Of a channel, as its sending queue manager has it."""
-        return self.stores[name].channel_states()[channel]
+        return next(row.state for row in self.stores[name].channels() if row.name == channel)
 
     def until(self, is_so: Callable[[], bool], seconds: float = 40.0) -> None:
         """Wait until something is so."""

@@ -34,12 +34,12 @@ def sites(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sites]:
 def moved(sites: Sites, most: int = 1000, longest: int = 0) -> int:
     """Form a batch, take it in and confirm it; its messages."""
     sender, receiver = sites.stores["QM1"], sites.stores["QM2"]
-    batch = sender.form_batch(TO, "QM2", sites.claim("QM1"), most, longest)
+    batch = sender.moving.form_batch(TO, "QM2", sites.claim("QM1"), most, longest)
     if batch is None:
         return 0
     end, claim = sites.end("QM2", "QM1"), sites.claim("QM2")
-    receiver.receive_batch(end, claim, batch.number, batch.token, batch.content)
-    sender.confirm_batch(TO, "QM2", batch.number, batch.token)
+    receiver.moving.receive_batch(end, claim, batch.number, batch.token, batch.content)
+    sender.moving.confirm_batch(TO, "QM2", batch.number, batch.token)
     return batch.messages
 
 
@@ -64,16 +64,18 @@ def test_messages_arrive_as_they_were_put(sites: Sites) -> None:
 def test_a_batch_that_comes_twice_is_taken_once(sites: Sites) -> None:
     sender, receiver = sites.stores["QM1"], sites.stores["QM2"]
     sender.put("ORDERS", "o")
-    batch = sender.form_batch(TO, "QM2", sites.claim("QM1"), 10, 0)
+    batch = sender.moving.form_batch(TO, "QM2", sites.claim("QM1"), 10, 0)
     assert batch is not None
     end, claim = sites.end("QM2", "QM1"), sites.claim("QM2")
     for _ in range(2):
-        assert receiver.receive_batch(end, claim, batch.number, batch.token, batch.content) == 0
+        assert (
+            receiver.moving.receive_batch(end, claim, batch.number, batch.token, batch.content) == 0
+        )
     assert sites.bodies("QM2", "ORDERS") == ["o"]
     with pytest.raises(MessageError, match="found batch 3 of QM1, allowed: 2, the next"):
-        receiver.receive_batch(end, claim, 3, "x", batch.content)
+        receiver.moving.receive_batch(end, claim, 3, "x", batch.content)
     with pytest.raises(MessageError, match="found batch 1 of QM1, allowed: 2"):
-        receiver.receive_batch(end, claim, 1, "another", batch.content)
+        receiver.moving.receive_batch(end, claim, 1, "another", batch.content)
 
 
 def test_a_raised_group_stays_raised(sites: Sites) -> None:
@@ -96,7 +98,7 @@ def test_what_is_refused_becomes_a_dead_letter_and_the_rest_goes_on(sites: Sites
     assert dead.reason == "queue: found 'PRIVATE', allowed: one that there is here"
     receiver.send("PRIVATE", "now there is one")
     receiver.requeue(f"channel:{TO}", [dead.id])
-    assert receiver.retry_own(sites.end("QM2", "QM2"), sites.claim("QM2")) == 1
+    assert receiver.moving.retry_own(sites.end("QM2", "QM2"), sites.claim("QM2")) == 1
     assert sites.bodies("QM2", "PRIVATE") == ["now there is one", "nobody knows this queue"]
 
 
@@ -134,18 +136,18 @@ def test_two_ends_that_disagree_wait_for_an_operator(sites: Sites) -> None:
     for body in range(3):
         sender.put("ORDERS", body)
         moved(sites)
-    number, token = receiver.last_batch(sites.end("QM2", "QM1"))
+    number, token = receiver.moving.last_batch(sites.end("QM2", "QM1"))
     assert number == 3
     for wrong in ((2, token), (3, "other"), (5, token)):
         with pytest.raises(MessageError, match="channels reset"):
-            sender.agree(TO, "QM2", *wrong)
-    assert sender.agree(TO, "QM2", number, token) == []
+            sender.moving.agree(TO, "QM2", *wrong)
+    assert sender.moving.agree(TO, "QM2", number, token) == []
     sender.put("ORDERS", "later")
-    batch = sender.form_batch(TO, "QM2", sites.claim("QM1"), 10, 0)
+    batch = sender.moving.form_batch(TO, "QM2", sites.claim("QM1"), 10, 0)
     assert batch is not None
-    (anew,) = sender.go_on_behind(TO, "QM2", 7, "there")
+    (anew,) = sender.moving.go_on_behind(TO, "QM2", 7, "there")
     assert (anew.number, anew.content) == (8, batch.content)
-    assert sender.agree(TO, "QM2", 7, "there") == [anew]
+    assert sender.moving.agree(TO, "QM2", 7, "there") == [anew]
 
 
 def test_a_message_goes_on_from_a_site_without_an_instance(tmp_path: Path) -> None:
@@ -161,10 +163,10 @@ def test_a_message_goes_on_from_a_site_without_an_instance(tmp_path: Path) -> No
 def test_announcements_change_what_the_others_choose(sites: Sites) -> None:
     sender, receiver = sites.stores["QM1"], sites.stores["QM2"]
     assert receiver.change_own("put_enabled", False, "ORDERS") == 2
-    batch = receiver.form_batch("TO.QM1", "QM1", sites.claim("QM2"), 10, 0)
+    batch = receiver.moving.form_batch("TO.QM1", "QM1", sites.claim("QM2"), 10, 0)
     assert batch is not None
     end, claim = sites.end("QM1", "QM2"), sites.claim("QM1")
-    assert sender.receive_batch(end, claim, batch.number, batch.token, batch.content) == 0
+    assert sender.moving.receive_batch(end, claim, batch.number, batch.token, batch.content) == 0
     with pytest.raises(NoDestinationError, match="put-inhibited"):
         sender.put("ORDERS", "o")
 
@@ -212,7 +214,7 @@ class Crashes(RuleBasedStateMachine):
     @rule(most=st.integers(1, 5))
     def form(self, most: int) -> None:
         sender = self.sites.stores["QM1"]
-        batch = sender.form_batch(TO, "QM2", self.sites.claim("QM1"), most, 0)
+        batch = sender.moving.form_batch(TO, "QM2", self.sites.claim("QM1"), most, 0)
         if batch is not None:
             self.pending.append(batch)
 
@@ -220,8 +222,8 @@ class Crashes(RuleBasedStateMachine):
     def crash(self) -> None:
         """The program has ended; it begins by asking what the other end has."""
         receiver = self.sites.stores["QM2"]
-        number, token = receiver.last_batch(self.sites.end("QM2", "QM1"))
-        self.pending = self.sites.stores["QM1"].agree(TO, "QM2", number, token)
+        number, token = receiver.moving.last_batch(self.sites.end("QM2", "QM1"))
+        self.pending = self.sites.stores["QM1"].moving.agree(TO, "QM2", number, token)
         self.at_receiver = []
 
     @rule(confirms=st.booleans(), twice=st.booleans())
@@ -231,11 +233,11 @@ class Crashes(RuleBasedStateMachine):
         batch = self.pending.pop(0)
         end, claim = self.sites.end("QM2", "QM1"), self.sites.claim("QM2")
         for _ in range(1 + twice):
-            self.sites.stores["QM2"].receive_batch(
+            self.sites.stores["QM2"].moving.receive_batch(
                 end, claim, batch.number, batch.token, batch.content
             )
         if confirms and not self.at_receiver:
-            self.sites.stores["QM1"].confirm_batch(TO, "QM2", batch.number, batch.token)
+            self.sites.stores["QM1"].moving.confirm_batch(TO, "QM2", batch.number, batch.token)
         else:
             self.at_receiver.append(batch)
 

@@ -7,10 +7,26 @@ from typing import Final
 import psycopg
 
 from fairlead import Cluster, Store
+from fairlead.config.sites import Sites
 from tests.stores import made_url
 
 SNIPPETS = Path(__file__).parents[2] / "docs" / "snippets"
 UrlOf = Callable[[str], str]
+SITES: Final = {
+    "policy": "ibm-mq",
+    "queue_manager": {"name": "QM1", "clusters": ["SHOP"]},
+    "remote": [{"name": "QM2"}],
+    "channel": [
+        {"name": f"TO.{name}", "queue_manager": name, "address": "amqp://127.0.0.1"}
+        for name in ("QM1", "QM2")
+    ],
+    "queue": [
+        {"name": queue, "queue_manager": name, "bind": bind}
+        for queue, bind in (("PARCELS", "not-fixed"), ("LETTERS", "on-open"))
+        for name in ("QM1", "QM2")
+    ],
+}
+"""Queue managers, of which the store is the first."""
 ROLES: Final = ("sender", "chooser", "worker", "operator")
 """Each may do what those before it may."""
 
@@ -33,6 +49,10 @@ def store_with_roles() -> UrlOf:
         owner.keep_clusters(
             [Cluster.from_dict({**ticket, "destination": machines}, default_name="tickets")]
         )
+        sites = Sites.of(SITES, "sites")
+        owner.keep_clusters([sites.cluster("QM1")])
+        owner.serve_queue_manager("QM1", "sites.QM1")
+        owner.moving.begin_channel("TO.QM2", "QM2")
         owner.make_roles()  # the tickets of a cluster have rights of their own
     with psycopg.connect(url, autocommit=True) as connection:
         known = {name for (name,) in connection.execute("SELECT rolname FROM pg_roles").fetchall()}

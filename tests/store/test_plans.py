@@ -239,7 +239,20 @@ ANY_EVENTS: Final = {
     "first": -(2**63),
     "until": 2**63 - 1,
 }
+CHANNEL: Final[dict[str, Any]] = {
+    **{"direction": "out", "name": "c", "peer": "p", "channel": "c", "number": 1, "token": "t"},
+    **{"messages": 1, "wanted": "", "error": "", "since": 0, "formed": 0, "content": b"b"},
+}
+"""Of statements about channels."""
 OWN: Final[dict[str, dict[str, Any]]] = {
+    "put_queue_manager": {"name": "QM1", "cluster": "c", "holder": 1},
+    **dict.fromkeys(
+        (
+            *("add_batch", "add_channel", "channel_batches", "channel_locked", "count_batch"),
+            *("drop_batch", "note_channel", "want_channel"),
+        ),
+        CHANNEL,
+    ),
     **{key: {"queue": "q"} for key in ("rows_waiting", "rows_dead_letters")},
     "journal": {
         **ANY_EVENTS,

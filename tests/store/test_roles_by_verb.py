@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from inspect import isfunction
 from itertools import count
 from typing import Any, Final
@@ -11,7 +12,7 @@ import pytest
 from psycopg.errors import InsufficientPrivilege
 
 from fairlead import Change, Cluster, Store
-from fairlead.errors import StoreError
+from fairlead.errors import MessageError, StoreError
 from fairlead.store.database.statements import roles
 from tests.store.roles import ROLES, SNIPPETS, UrlOf, store_with_roles
 
@@ -95,6 +96,12 @@ def transacted(store: Store) -> None:
 def joined(store: Store, url: str) -> None:
     with psycopg.connect(url) as connection, store.join(connection) as tx:
         tx.send("orders", "o", group="kim")
+
+
+def served(store: Store) -> None:
+    """This store serves the queue manager, unless another one does."""
+    with suppress(MessageError):
+        store.serve_queue_manager("QM1", "sites.QM1")
 
 
 Verb = Callable[[Store, Store, str], object]
@@ -189,6 +196,12 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     ),
     "subscribe": ("operator", lambda s, o, u: s.subscribe("news", "/a", some())),
     "unsubscribe": ("operator", lambda s, o, u: s.unsubscribe("news", "/a", subscribed(o))),
+    "put": ("chooser", lambda s, o, u: s.put("PARCELS@QM2", "o")),
+    "close_opener": ("chooser", lambda s, o, u: s.close_opener("LETTERS", some())),
+    "change_own": ("operator", lambda s, o, u: s.change_own("suspended", False)),
+    "want_channel": ("operator", lambda s, o, u: s.want_channel("TO.QM2", "")),
+    "opened_queue": ("sender", lambda s, o, u: s.opened_queue("PARCELS")),
+    "serve_queue_manager": ("worker", lambda s, o, u: served(s)),
     "deliveries": ("chooser", lambda s, o, u: s.deliveries([decided(o)])),
     "reroute": ("worker", lambda s, o, u: s.reroute("news", departed(o), "A")),
     "load_clusters": ("operator", lambda s, o, u: s.load_clusters(SNIPPETS / "hangars.toml")),
@@ -203,6 +216,8 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
 }
 LOOKS: Final[dict[str, Verb]] = {
     # what workers and viewers look at
+    "channels": lambda s, o, u: s.channels(),
+    "queue_manager": lambda s, o, u: s.queue_manager(),
     "queues": lambda s, o, u: s.queues(),
     "later": lambda s, o, u: s.later("orders"),
     "queues_by_tenant": lambda s, o, u: s.queues_by_tenant(),
@@ -247,7 +262,7 @@ SEEN: Final = {
         "has_ended",
         "trace_of",
         *("waiting", "peek", "promotion", "check"),
-        *("clusters", "pool", "decision", "decision_about", "deliveries"),
+        *("opened_queue", "clusters", "pool", "decision", "decision_about", "deliveries"),
     ),
     *("service", "schedules", "overdue_schedules", "ticks", *IF_NOTHING_IS_DUE),
 }

@@ -29,7 +29,7 @@ from fairlead.errors import MessageError, StoreError
 from fairlead.jitter import between
 from fairlead.serve.initiator import PeerError
 from fairlead.serve.wire.events import ACCEPTED, REJECTED
-from fairlead.store.channels.rows import PAUSED, RUNS, STOPPED, Batch
+from fairlead.store.channels.rows import PAUSED, RUNS, STOPPED, ChannelBatch
 from fairlead.store.store import Store
 
 LOGGER: Final = logging.getLogger("fairlead.channels")
@@ -66,7 +66,7 @@ class StopError(Exception):
     """Somebody wants the channel to stop, or to pause."""
 
 
-class Channel:
+class ChannelRunner:
     """One channel on which a queue manager sends. `run` goes on until it is cancelled."""
 
     def __init__(self, office: Office, channel: SiteChannel) -> None:
@@ -129,7 +129,7 @@ class Channel:
 
     async def _something_waits(self) -> bool:
         office = self._office
-        if self.wanted == RESET or await office.call(office.store.has_batches, self.name):
+        if self.wanted == RESET or await office.call(office.store.moving.has_batches, self.name):
             return True
         return bool(await office.call(office.store.ready, self.queue))
 
@@ -145,28 +145,30 @@ class Channel:
             opened = await agree(initiator, self.channel, office.name, office.facts)
             pending = await self._agreed(opened)
             self._failures = 0
-            await office.call(office.store.note_channel, self.name, "")
+            await office.call(office.store.moving.note_channel, self.name, "")
             await self._become("running", "both ends agree")
             await self._send(opened, pending)
         finally:
             await initiator.close()
 
-    async def _agreed(self, opened: OpenChannel) -> list[Batch]:
+    async def _agreed(self, opened: OpenChannel) -> list[ChannelBatch]:
         office = self._office
-        verb = office.store.agree
+        verb = office.store.moving.agree
         if self.wanted == RESET:
-            verb = office.store.go_on_behind
+            verb = office.store.moving.go_on_behind
         peer = self.channel.queue_manager
-        batches: list[Batch] = await office.call(verb, self.name, peer, opened.number, opened.token)
+        batches: list[ChannelBatch] = await office.call(
+            verb, self.name, peer, opened.number, opened.token
+        )
         if self.wanted == RESET:
-            await office.call(office.store.want_channel, self.name, RUNS)
+            await office.call(office.store.moving.has_reset, self.name)
             self.wanted = RUNS
         return batches
 
-    async def _send(self, opened: OpenChannel, batches: list[Batch]) -> None:
+    async def _send(self, opened: OpenChannel, batches: list[ChannelBatch]) -> None:
         """Send what waits, until nothing does for long enough, or somebody wants it to stop."""
         pending = deque(batches)
-        under_way: deque[tuple[Batch, int]] = deque()
+        under_way: deque[tuple[ChannelBatch, int]] = deque()
         initiator, link = opened.initiator, opened.link
         idle = float(self.channel.disconnect_after)
         while True:
@@ -186,17 +188,17 @@ class Channel:
             elif not await self._more(opened, idle):
                 return
 
-    async def _form(self, opened: OpenChannel) -> Batch | None:
+    async def _form(self, opened: OpenChannel) -> ChannelBatch | None:
         office = self._office
         longest = max(opened.longest - ROOM, 1) if opened.longest else 0
-        batch: Batch | None = await office.call(
-            office.store.form_batch,
+        batch: ChannelBatch | None = await office.call(
+            office.store.moving.form_batch,
             *(self.name, self.channel.queue_manager, office.claim()),
             *(self.channel.batch, longest),
         )
         return batch
 
-    async def _settled(self, opened: OpenChannel, batch: Batch, delivery: int) -> None:
+    async def _settled(self, opened: OpenChannel, batch: ChannelBatch, delivery: int) -> None:
         outcome = await _bounded(opened.initiator.outcome(opened.link, delivery, SETTLE))
         if outcome.kind != ACCEPTED:
             why = outcome.condition.description if outcome.condition else ""
@@ -204,7 +206,9 @@ class Channel:
             raise PeerError(f"found that the other end {said} batch {batch.number}: {why}")
         office = self._office
         peer = self.channel.queue_manager
-        await office.call(office.store.confirm_batch, self.name, peer, batch.number, batch.token)
+        await office.call(
+            office.store.moving.confirm_batch, self.name, peer, batch.number, batch.token
+        )
 
     async def _more(self, opened: OpenChannel, idle: float) -> bool:
         """Wait for something to send; whether to go on. Raises PeerError when the peer is gone."""
@@ -229,7 +233,7 @@ class Channel:
         if not self._failures:
             self._failing_since = now
         self._failures += 1
-        await office.call(office.store.note_channel, self.name, why)
+        await office.call(office.store.moving.note_channel, self.name, why)
         await self._become("retrying", why)
         await self._rechoose(now - self._failing_since)
         is_short = self._failures <= channel.short_retries
@@ -242,7 +246,7 @@ class Channel:
         if not after or failed_for < after:
             return
         claim = office.claim()
-        while await office.call(office.store.rechoose, self.name, claim):
+        while await office.call(office.store.moving.rechoose, self.name, claim):
             if not await office.call(office.store.ready, self.queue):
                 return
 
@@ -254,7 +258,7 @@ class Channel:
     async def _become(self, state: str, cause: str) -> None:
         self.state = state
         office = self._office
-        if await office.call(office.store.set_channel_state, self.name, state, cause):
+        if await office.call(office.store.moving.set_channel_state, self.name, state, cause):
             LOGGER.info(
                 "event=channel channel=%s state=%s cause=%s", self.name, state, _quoted(cause)
             )

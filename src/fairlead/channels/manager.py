@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairlead.balance.policies.ibm_mq_objects import transmission_queue
-from fairlead.channels.channel import Channel
+from fairlead.channels.channel import ChannelRunner
 from fairlead.config.sites import Sites
 from fairlead.errors import ConfigError, StoreError, UserError
 from fairlead.store.channels.receiving import ChannelEnd
@@ -52,15 +52,15 @@ class QueueManager:
         self.folder = folder
         self.facts = {key: str(value) for key, value in sites.facts().items()}
         store.serve_queue_manager(name, sites.cluster_name(name))
-        self.channels = [Channel(self, channel) for channel in sites.channels_from(name)]
+        self.channels = [ChannelRunner(self, channel) for channel in sites.channels_from(name)]
         for channel in self.channels:
-            store.begin_channel(channel.name, channel.channel.queue_manager)
+            store.moving.begin_channel(channel.name, channel.channel.queue_manager)
         self._own = [
             channel.name for channel in sites.tables.channel if channel.queue_manager == name
         ]
         """The channels that lead here."""
         for own in self._own:
-            store.begin_channel(own, "")
+            store.moving.begin_channel(own, "")
         self._threads = ThreadPoolExecutor(THREADS, "fairlead-channels")
         self._listener = ThreadPoolExecutor(1, "fairlead-channels-wait")
         self._tasks: list[asyncio.Task[None]] = []
@@ -125,7 +125,7 @@ class QueueManager:
         """Hear what operators want, and take in anew what they have put back."""
         retry_at = 0.0
         while True:
-            wanted = await self.call(self.store.wanted_channels)
+            wanted = await self.call(self.store.moving.wanted_channels)
             for channel in self.channels:
                 channel.want(wanted.get(channel.name, RUNS))
             is_due = time.monotonic() >= retry_at
@@ -133,5 +133,5 @@ class QueueManager:
             for name in self._own if is_due else ():
                 if await self.call(self.store.ready, transmission_queue(name)):
                     end = ChannelEnd(self.sites.cluster_name(self.name), self.name, name, self.name)
-                    await self.call(self.store.retry_own, end, self.claim())
+                    await self.call(self.store.moving.retry_own, end, self.claim())
             await asyncio.sleep(COMMANDS)

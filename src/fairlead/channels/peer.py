@@ -15,12 +15,12 @@ from fairlead.config.sites import SiteChannel
 from fairlead.serve import codec
 from fairlead.serve.channel_ends import FACTS, MANAGER, NUMBER, TOKEN
 from fairlead.serve.codec import DescribedValue, ULong
-from fairlead.serve.initiator import Initiator, PeerError, Remote
+from fairlead.serve.initiator import Initiator, PeerAddress, PeerError
 from fairlead.serve.message import APPLICATION_PROPERTIES, DATA
 from fairlead.serve.node import channel_links
 from fairlead.serve.wire.engine_links import Settings
 from fairlead.serve.wire.events import Link
-from fairlead.store.channels.rows import Batch
+from fairlead.store.channels.rows import ChannelBatch
 
 IDLE: Final = 30.0
 """Seconds without a frame after which the other end is gone."""
@@ -40,7 +40,7 @@ class OpenChannel(NamedTuple):
     token: str
 
 
-def remote_of(channel: SiteChannel, folder: Path) -> Remote:
+def remote_of(channel: SiteChannel, folder: Path) -> PeerAddress:
     """Where the receiving end is. Raises PeerError, where a file of its cannot be read."""
     place = channel.place
     try:
@@ -50,7 +50,7 @@ def remote_of(channel: SiteChannel, folder: Path) -> Remote:
         secure = _context(channel, folder) if place.secure else None
     except (OSError, UnicodeDecodeError, ssl.SSLError) as error:
         raise PeerError(f"found {error}, allowed: files that can be read") from None
-    return Remote(
+    return PeerAddress(
         place.host,
         place.port,
         secure,
@@ -93,7 +93,7 @@ async def agree(
     return OpenChannel(initiator, answer.link, answer.most, int(str(number)), token)
 
 
-def sections_of(batch: Batch) -> bytes:
+def sections_of(batch: ChannelBatch) -> bytes:
     """A batch as a message of AMQP."""
     said = {channel_links.NUMBER: batch.number, channel_links.TOKEN: batch.token}
     return codec.encode(DescribedValue(ULong(APPLICATION_PROPERTIES), said)) + codec.encode(

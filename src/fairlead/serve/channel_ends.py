@@ -49,7 +49,7 @@ class ServedManager:
             raise MessageError(f"{MANAGER}: found {peer!r}, allowed: {others}")
         self._check_file(peer, properties.get(FACTS))
         end = ChannelEnd(self.cluster, self.name, channel, peer)
-        number, token = self._store.last_batch(end)
+        number, token = self._store.moving.last_batch(end)
         return AgreedChannel(end, number, token)
 
     def _check_file(self, peer: str, facts: object) -> None:

@@ -98,7 +98,9 @@ class Executor:
             return self._agree(call)
         if isinstance(call, ReceiveBatch):
             claim = store.claim(self._lease)
-            return store.receive_batch(call.end, claim, call.number, call.token, call.content)
+            return store.moving.receive_batch(
+                call.end, claim, call.number, call.token, call.content
+            )
         if isinstance(call, CloseOpener):
             return store.close_opener(call.queue, call.opener)
         return self._of_link(call)

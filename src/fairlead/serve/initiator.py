@@ -55,7 +55,7 @@ class LinkRefusedError(PeerError):
         self.condition = condition
 
 
-class Remote(Struct, frozen=True):
+class PeerAddress(Struct, frozen=True):
     """Where a peer is, and who we are there."""
 
     host: str
@@ -68,13 +68,13 @@ class Remote(Struct, frozen=True):
     """Whether our certificate says who we are."""
 
     def __repr__(self) -> str:
-        return f"Remote({self.host}:{self.port})"
+        return f"PeerAddress({self.host}:{self.port})"
 
 
 class Initiator:
     """One connection that we have opened. For one task; `close` ends it."""
 
-    def __init__(self, remote: Remote, settings: Settings | None = None) -> None:
+    def __init__(self, remote: PeerAddress, settings: Settings | None = None) -> None:
         """Nothing happens before `connect`."""
         self._remote = remote
         self._settings = settings or Settings()

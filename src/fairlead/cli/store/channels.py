@@ -16,7 +16,6 @@ WANTED: Final = {"start": RUNS, "resume": RUNS, "stop": STOPPED, "pause": PAUSED
 
 def show(store: Store, *, as_json: bool) -> None:
     """All channels: their states, and what waits for each."""
-    states = store.channel_states()
     counts = {row.queue: row for row in store.queues()}
     rows = []
     for row in store.channels():
@@ -27,7 +26,7 @@ def show(store: Store, *, as_json: bool) -> None:
                 "channel": row.name,
                 "direction": "to" if sends else "from",
                 "queue manager": row.peer,
-                "state": states.get(row.name, "") if sends else "",
+                "state": row.state,
                 "waiting": (queue.messages if queue else 0) + row.under_way if sends else None,
                 "dead": queue.dead if queue else 0,
                 "messages": row.messages,
@@ -50,7 +49,7 @@ def act(store: Store, what: str, channel: str) -> None:
     """Start, stop, pause, resume or reset one; the server does it within a second or two."""
     row = _sending(store, channel)
     if what == "reset":
-        store.mark_reset(channel)
+        store.want_channel(channel, "reset")
         acted()
         print(f"{channel}: goes on behind the batch that {row.peer} has last")
         return
@@ -79,8 +78,8 @@ def show_manager(store: Store, *, as_json: bool) -> None:
     state = {
         "queue manager": row.name,
         "cluster": row.cluster,
-        "server": f"{row.host}:{row.pid}" if row.host else "",
-        "suspended": store.is_suspended(),
+        "server": row.server,
+        "suspended": row.suspended,
     }
     if as_json:
         print_json([state])

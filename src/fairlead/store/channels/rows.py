@@ -39,6 +39,8 @@ class ChannelRow(NamedTuple):
     """When that began; microseconds."""
     under_way: int = 0
     """Messages of batches that were formed, and are not confirmed."""
+    state: str = ""
+    """Of a channel that sends: as its cluster has it."""
 
 
 class ForwardedMessage(Struct, array_like=True, frozen=True):
@@ -55,7 +57,7 @@ class ForwardedMessage(Struct, array_like=True, frozen=True):
     cost: int
 
 
-class Batch(NamedTuple):
+class ChannelBatch(NamedTuple):
     """Messages that are sent as one."""
 
     number: int
@@ -99,7 +101,9 @@ def channel_locked(database: Database, direction: str, name: str, peer: str) -> 
     return ChannelRow(*columns)
 
 
-def batches(database: Database, channel: str) -> list[Batch]:
+def batches(database: Database, channel: str) -> list[ChannelBatch]:
     """Those that were formed and are not confirmed, in their order."""
     rows = database.run("channel_batches", channel=channel)
-    return [Batch(number, token, count, bytes(content)) for number, token, count, content in rows]
+    return [
+        ChannelBatch(number, token, count, bytes(content)) for number, token, count, content in rows
+    ]

@@ -17,7 +17,7 @@ from fairlead.errors import MessageError
 from fairlead.order.key import UNRAISED
 from fairlead.store.channels.rows import (
     OUT,
-    Batch,
+    ChannelBatch,
     ChannelRow,
     ForwardedMessage,
     batches,
@@ -49,7 +49,7 @@ def form_batch(
     claim: Claim,
     most: int,
     longest: int,
-) -> Batch | None:
+) -> ChannelBatch | None:
     """Take the next messages out of the transmission queue, and write them down as a batch.
 
     `claim`: of this process. `most`: messages. `longest`: bytes that the other end takes as one
@@ -59,7 +59,7 @@ def form_batch(
     if not taken:
         return None
     pending = batches(database, channel.name)
-    batch = Batch(
+    batch = ChannelBatch(
         number=(pending[-1].number if pending else channel.number) + 1,
         token=secrets.token_hex(8),
         messages=len(taken),
@@ -136,7 +136,9 @@ def confirm(database: Database, channel: str, peer: str, number: int, token: str
     database.run("count_batch", **_of(row), number=number, token=token, messages=first.messages)
 
 
-def agree(database: Database, channel: str, peer: str, number: int, token: str) -> list[Batch]:
+def agree(
+    database: Database, channel: str, peer: str, number: int, token: str
+) -> list[ChannelBatch]:
     """What is still to be sent, after the other end has said which batch it has last.
 
     Raises MessageError where the two ends do not know of the same batches: one of them was brought
@@ -163,7 +165,9 @@ def agree(database: Database, channel: str, peer: str, number: int, token: str) 
     )
 
 
-def reset(database: Database, channel: str, peer: str, number: int, token: str) -> list[Batch]:
+def reset(
+    database: Database, channel: str, peer: str, number: int, token: str
+) -> list[ChannelBatch]:
     """Go on behind the batch that the other end has last, whatever it was; what is to be sent."""
     row = channel_locked(database, OUT, channel, peer)
     pending = batches(database, channel)

@@ -35,20 +35,27 @@ class SiteRow(NamedTuple):
     """The queue manager's."""
     cluster: str
     """In which it chooses."""
-    holder: int | None
-    """The process that serves it."""
-    host: str | None
-    pid: int | None
 
 
-class Address(NamedTuple):
+class ServedSite(NamedTuple):
+    """A queue manager, as an operator sees it."""
+
+    name: str
+    cluster: str
+    server: str
+    """The host and the process that serve it; "": none does."""
+    suspended: bool
+    """Whether others send to it only where they have to."""
+
+
+class PutAddress(NamedTuple):
     """Where something is put to: a queue, or a queue of a queue manager."""
 
     queue: str
     manager: str = ""
 
     @classmethod
-    def of(cls, text: str) -> Address:
+    def of(cls, text: str) -> PutAddress:
         """QUEUE, or QUEUE@QUEUE_MANAGER."""
         queue, _, manager = text.rpartition(AT)
         return cls(queue, manager) if queue and manager else cls(text)
@@ -58,6 +65,12 @@ def site(database: Database) -> SiteRow | None:
     """Whose store this is; None: no queue manager's."""
     rows = database.run("queue_manager")
     return SiteRow(*rows[0]) if rows else None
+
+
+def server_of(database: Database) -> tuple[int | None, str | None, int | None]:
+    """The process that serves this store's queue manager: its number, its host and its process."""
+    rows = database.run("queue_manager_server")
+    return rows[0] if rows else (None, None, None)
 
 
 def known_site(database: Database, what: str) -> SiteRow:
@@ -71,7 +84,7 @@ def known_site(database: Database, what: str) -> SiteRow:
     return row
 
 
-class Put(NamedTuple):
+class PutCall(NamedTuple):
     """How a message is put."""
 
     database: Database
@@ -86,7 +99,7 @@ def state_of(database: Database, memory: ClusterMemory, cluster: str) -> AnyStat
     return memory.version(database, row).start.cluster
 
 
-def goes_by_cluster(state: AnyState, here: str, address: Address) -> bool:
+def goes_by_cluster(state: AnyState, here: str, address: PutAddress) -> bool:
     """Whether the cluster decides where what is put there goes: else it is a queue of this store.
 
     `here`: the queue manager of this store.
@@ -97,13 +110,13 @@ def goes_by_cluster(state: AnyState, here: str, address: Address) -> bool:
 
 
 def put(
-    how: Put,
-    address: Address,
+    how: PutCall,
+    address: PutAddress,
     message: OutgoingMessage,
     said: Mapping[str, object],
     reply_to: str,
 ) -> StoreDecision:
-    """Put a message to a queue that may be anywhere, by the cluster of this queue manager.
+    """PutCall a message to a queue that may be anywhere, by the cluster of this queue manager.
 
     `said`: how it is bound, and by whom. `reply_to`: the queue for an answer; without a queue
     manager it is this one's. Raises MessageError, NoDestinationError.
@@ -123,7 +136,7 @@ def put(
     is_open = attributes.get("producer") or attributes.get("bind")
     if not is_open and state.bind_default(state.key(state.values_of(attributes))) == ON_OPEN:
         attributes["bind"] = NOT_FIXED  # it was opened for this message alone
-    answer = Address.of(reply_to)
+    answer = PutAddress.of(reply_to)
     if reply_to and not answer.manager:
         reply_to = f"{answer.queue}{AT}{row.name}"
     route = Route("" if is_known else address.queue, reply_to)
@@ -132,7 +145,9 @@ def put(
     return publish(how.database, Choices(how.database, how.memory), request, message)
 
 
-def close_opener(database: Database, memory: ClusterMemory, address: Address, opener: str) -> None:
+def close_opener(
+    database: Database, memory: ClusterMemory, address: PutAddress, opener: str
+) -> None:
     """Whoever had opened a queue has closed it: what it was bound to is forgotten."""
     row = known_site(database, "close")
     cluster = read_row(database, row.cluster, "cluster")
@@ -146,7 +161,20 @@ def close_opener(database: Database, memory: ClusterMemory, address: Address, op
         del KeptBindings(database, cluster.id, runtime)[key]
 
 
-def announce(how: Put, asked: Change) -> int:
+def set_state(
+    database: Database, memory: ClusterMemory, channel: str, state: str, author: Author
+) -> bool:
+    """A channel has come into a state; whether it was in another one."""
+    cluster = known_site(database, "channel").cluster
+    objects = state_of(database, memory, cluster).objects
+    now = next(known.state for ref, known in objects.items() if ref.name == channel)
+    if now == state:
+        return False
+    change(database, cluster, [Change.at_micros(channel, "state", state, 0)], author)
+    return True
+
+
+def announce(how: PutCall, asked: Change) -> int:
     """Change what this queue manager says of itself, and tell the others; how many.
 
     The messages take part in the choice as publications do. Raises ChangeError, MessageError.

@@ -73,10 +73,14 @@ class Leases:
                     self._sweep()
         return self._id
 
-    def lives(self, holder: int | None, host: str | None, pid: int | None) -> bool:
-        """Whether another process is a holder still, as far as can be seen."""
-        if holder is None or host is None or pid is None or holder == self._id:
+    def lives(
+        self, holder: int | None, host: str | None, pid: int | None, *, others: bool = True
+    ) -> bool:
+        """Whether a process is a holder still, as far as can be seen. `others`: another one."""
+        if holder is None or host is None or pid is None:
             return False
+        if holder == self._id:
+            return not others
         with self._connections.one() as database:
             return not self._liveness.dead(database, [(holder, host, pid)])
 

@@ -1,8 +1,11 @@
 -- On PostgreSQL: channels, statement by statement. Those of the other database have the
 -- same names and columns.
 
--- queue_manager: whose store this is, and which process serves it
-SELECT m.name, m.cluster, m.holder, h.host, h.pid
+-- queue_manager: whose store this is
+SELECT name, cluster FROM fairlead.queue_managers;
+
+-- queue_manager_server: which process serves it
+SELECT m.holder, h.host, h.pid
 FROM fairlead.queue_managers m LEFT JOIN fairlead.lease_holders h ON h.id = m.holder;
 
 -- put_queue_manager: this store is a queue manager's, which a process serves

@@ -80,7 +80,8 @@ GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.mess
   fairlead.limit_states, fairlead.tenants, fairlead.message_ids, fairlead.clusters,
   fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.bindings,
   fairlead.published, fairlead.guaranteed, fairlead.acknowledgements, fairlead.bulk_runs,
-  fairlead.bulk_staging, fairlead._cluster_events, fairlead.queue_managers, fairlead.channels
+  fairlead.bulk_staging, fairlead._cluster_events, fairlead.queue_managers, fairlead.channels,
+  fairlead.channel_batches
   TO fairlead_viewer;
 -- but for the ids of ends: who knows one can act as this end
 GRANT SELECT (id, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,

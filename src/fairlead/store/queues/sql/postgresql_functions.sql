@@ -166,6 +166,13 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT has_function_privilege(session_user, 'fairlead._run_stopping(bigint, bigint)', 'EXECUTE')
 $$;
 
+-- Whether a body may come in an envelope: servers give them, and so does whoever puts a message that waits
+-- for its way to another queue manager.
+CREATE OR REPLACE FUNCTION fairlead._may_envelop(p_queue text) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT starts_with(p_queue, 'channel:') OR fairlead._takes()
+$$;
+
 -- Whether a text can be a name: short, and without what a terminal or a log would take for something else, as
 -- the library has it. (What Unicode has not assigned yet, only the library knows.)
 CREATE OR REPLACE FUNCTION fairlead._is_name(p_found text) RETURNS boolean

@@ -91,7 +91,7 @@ BEGIN
       octet_length(p_body), fairlead._max_body(p_format)));
   ELSIF NOT fairlead._is_format(p_format, p_body) THEN
     PERFORM fairlead._refuse('body: found a format that there is not, allowed: bytes, a text, or JSON');
-  ELSIF p_format & 4 > 0 AND NOT fairlead._takes() THEN
+  ELSIF p_format & 4 > 0 AND NOT fairlead._may_envelop(q.name) THEN
     PERFORM fairlead._refuse('body: found an envelope, as only servers give, allowed: bytes, a text, or JSON');
   ELSIF p_body IS NULL THEN
     PERFORM fairlead._refuse('body: found NULL, allowed: bytes, a text, or JSON');

@@ -18,7 +18,7 @@ BEGIN
       OR e.cost > div(4611686018427387904, unit) OR NOT fairlead._is_format(e.format, e.body)
       OR e.expires < 0 OR greatest(e.due, e.expires) > 4000000000000000000
       OR e.body IS NULL OR octet_length(e.body) > fairlead._max_body(e.format)
-      OR NOT fairlead._is_readable(e.format, e.body) OR e.format & 4 > 0 AND NOT fairlead._takes()
+      OR NOT fairlead._is_readable(e.format, e.body) OR e.format & 4 > 0 AND NOT fairlead._may_envelop(q.name)
       OR fairlead._is_name(e.group_name) IS FALSE OR fairlead._is_name(e.key) IS FALSE
       OR fairlead._is_name(e.type) IS FALSE OR fairlead._is_name(e.tenant) IS FALSE
     ORDER BY e.conversation LIMIT 1;
