@@ -23,6 +23,14 @@ BOUNDS: Final = {"timeout", "ssl_handshake_timeout", "linger"}
 
 # What waits, and the row of the page that says for how long: who waits there, or what it waits for.
 ALLOWED: Final = {
+    ("channels/channel.py", "ChannelRunner._more", "asyncio.wait"): "something to send",
+    ("channels/channel.py", "ChannelRunner._more", "asyncio.gather"): "something to send",
+    ("channels/channel.py", "ChannelRunner._more", "ended"): "something to send",
+    ("channels/channel.py", "ChannelRunner._more", "woken.result"): "something to send",
+    ("channels/channel.py", "_bounded", "waiting"): "which takes a batch in",
+    ("channels/manager.py", "QueueManager._for_ever", "step"): "a channel",
+    ("channels/manager.py", "QueueManager.in_thread", "run_in_executor"): "as a statement",
+    ("channels/manager.py", "QueueManager.stop", "asyncio.gather"): "`serve` that is told to stop",
     ("cli/serve.py", "_serve_at", "telling"): "`serve` that is told to stop",
     ("cli/serve.py", "_until", "asyncio.wait"): "a signal",
     ("cli/serve.py", "_until", "event.wait"): "a signal",
@@ -34,6 +42,8 @@ ALLOWED: Final = {
     ("pool/waiter.py", "ThreadWaiter.__init__", "self._lock.acquire"): "a pool's caller",
     ("prometheus.py", "MetricsServer.close", "self._thread.join"): "who asks for `/metrics`",
     ("recommend/ahead.py", "Ahead.__call__", "result"): "a search",
+    ("serve/initiator.py", "Initiator._enter", "asyncio.open_connection"): "to connect",
+    ("serve/initiator.py", "Initiator._until", "self._came.wait"): "to agree",
     ("serve/loop.py", "Server.begin", "loop.create_server"): "a peer of `serve`",
     ("serve/loop.py", "Server.stop", "asyncio.gather"): "`serve` that is told to stop",
     ("serve/loop.py", "Server._for_ever", "step"): "as a statement",

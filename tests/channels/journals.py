@@ -32,7 +32,7 @@ def decided_again(stores: Sequence[Store], file: Path, folder: Path) -> tuple[li
     messages, changes = folder / "decisions.jsonl", folder / "changes.jsonl"
     for table, option in ((messages, "--decisions"), (changes, "--changes")):
         table.write_text("".join(_journal(store, option) for store in stores))
-    out = folder / "again"
+    out = folder / "decided-again"
     fairlead(
         *("dispatch", str(messages), "-c", str(file), "--changes", str(changes)),
         *("-o", str(out), "--engine", "memory", "--no-report", "--format", "csv"),

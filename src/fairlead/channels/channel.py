@@ -55,7 +55,7 @@ class Office(Protocol):
     folder: Path
     facts: dict[str, str]
 
-    async def call(self, verb: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401
+    async def in_thread(self, verb: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401
         """Do something that waits for the database."""
 
     def claim(self) -> Any:  # noqa: ANN401 - as the store has it
@@ -129,9 +129,11 @@ class ChannelRunner:
 
     async def _something_waits(self) -> bool:
         office = self._office
-        if self.wanted == RESET or await office.call(office.store.moving.has_batches, self.name):
+        if self.wanted == RESET or await office.in_thread(
+            office.store.moving.has_batches, self.name
+        ):
             return True
-        return bool(await office.call(office.store.ready, self.queue))
+        return bool(await office.in_thread(office.store.ready, self.queue))
 
     async def _connect_and_send(self) -> None:
         office = self._office
@@ -145,7 +147,7 @@ class ChannelRunner:
             opened = await agree(initiator, self.channel, office.name, office.facts)
             pending = await self._agreed(opened)
             self._failures = 0
-            await office.call(office.store.moving.note_channel, self.name, "")
+            await office.in_thread(office.store.moving.note_channel, self.name, "")
             await self._become("running", "both ends agree")
             await self._send(opened, pending)
         finally:
@@ -157,11 +159,11 @@ class ChannelRunner:
         if self.wanted == RESET:
             verb = office.store.moving.go_on_behind
         peer = self.channel.queue_manager
-        batches: list[ChannelBatch] = await office.call(
+        batches: list[ChannelBatch] = await office.in_thread(
             verb, self.name, peer, opened.number, opened.token
         )
         if self.wanted == RESET:
-            await office.call(office.store.moving.has_reset, self.name)
+            await office.in_thread(office.store.moving.has_reset, self.name)
             self.wanted = RUNS
         return batches
 
@@ -191,7 +193,7 @@ class ChannelRunner:
     async def _form(self, opened: OpenChannel) -> ChannelBatch | None:
         office = self._office
         longest = max(opened.longest - ROOM, 1) if opened.longest else 0
-        batch: ChannelBatch | None = await office.call(
+        batch: ChannelBatch | None = await office.in_thread(
             office.store.moving.form_batch,
             *(self.name, self.channel.queue_manager, office.claim()),
             *(self.channel.batch, longest),
@@ -202,11 +204,11 @@ class ChannelRunner:
         outcome = await _bounded(opened.initiator.outcome(opened.link, delivery, SETTLE))
         if outcome.kind != ACCEPTED:
             why = outcome.condition.description if outcome.condition else ""
-            said = "refused" if outcome.kind == REJECTED else "could not take in"
-            raise PeerError(f"found that the other end {said} batch {batch.number}: {why}")
+            did = "refused" if outcome.kind == REJECTED else "could not take in"
+            raise PeerError(f"found that the other end {did} batch {batch.number}: {why}")
         office = self._office
         peer = self.channel.queue_manager
-        await office.call(
+        await office.in_thread(
             office.store.moving.confirm_batch, self.name, peer, batch.number, batch.token
         )
 
@@ -233,7 +235,7 @@ class ChannelRunner:
         if not self._failures:
             self._failing_since = now
         self._failures += 1
-        await office.call(office.store.moving.note_channel, self.name, why)
+        await office.in_thread(office.store.moving.note_channel, self.name, why)
         await self._become("retrying", why)
         await self._rechoose(now - self._failing_since)
         is_short = self._failures <= channel.short_retries
@@ -246,8 +248,8 @@ class ChannelRunner:
         if not after or failed_for < after:
             return
         claim = office.claim()
-        while await office.call(office.store.moving.rechoose, self.name, claim):
-            if not await office.call(office.store.ready, self.queue):
+        while await office.in_thread(office.store.moving.rechoose, self.name, claim):
+            if not await office.in_thread(office.store.ready, self.queue):
                 return
 
     async def ended(self) -> None:
@@ -258,7 +260,7 @@ class ChannelRunner:
     async def _become(self, state: str, cause: str) -> None:
         self.state = state
         office = self._office
-        if await office.call(office.store.moving.set_channel_state, self.name, state, cause):
+        if await office.in_thread(office.store.moving.set_channel_state, self.name, state, cause):
             LOGGER.info(
                 "event=channel channel=%s state=%s cause=%s", self.name, state, _quoted(cause)
             )

@@ -65,7 +65,7 @@ class QueueManager:
         self._listener = ThreadPoolExecutor(1, "fairlead-channels-wait")
         self._tasks: list[asyncio.Task[None]] = []
 
-    async def call(self, verb: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401
+    async def in_thread(self, verb: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401
         """Do something that waits for the database, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, verb, *args)
 
@@ -117,7 +117,7 @@ class QueueManager:
             if not heard:
                 continue
             for channel in listening:
-                if await self.call(self.store.ready, channel.queue):
+                if await self.in_thread(self.store.ready, channel.queue):
                     channel.wake()
             await asyncio.sleep(UNHEARD)
 
@@ -125,13 +125,13 @@ class QueueManager:
         """Hear what operators want, and take in anew what they have put back."""
         retry_at = 0.0
         while True:
-            wanted = await self.call(self.store.moving.wanted_channels)
+            wanted = await self.in_thread(self.store.moving.wanted_channels)
             for channel in self.channels:
                 channel.want(wanted.get(channel.name, RUNS))
             is_due = time.monotonic() >= retry_at
             retry_at = time.monotonic() + LISTEN if is_due else retry_at
             for name in self._own if is_due else ():
-                if await self.call(self.store.ready, transmission_queue(name)):
+                if await self.in_thread(self.store.ready, transmission_queue(name)):
                     end = ChannelEnd(self.sites.cluster_name(self.name), self.name, name, self.name)
-                    await self.call(self.store.moving.retry_own, end, self.claim())
+                    await self.in_thread(self.store.moving.retry_own, end, self.claim())
             await asyncio.sleep(COMMANDS)

@@ -95,8 +95,8 @@ async def agree(
 
 def sections_of(batch: ChannelBatch) -> bytes:
     """A batch as a message of AMQP."""
-    said = {channel_links.NUMBER: batch.number, channel_links.TOKEN: batch.token}
-    return codec.encode(DescribedValue(ULong(APPLICATION_PROPERTIES), said)) + codec.encode(
+    properties = {channel_links.NUMBER: batch.number, channel_links.TOKEN: batch.token}
+    return codec.encode(DescribedValue(ULong(APPLICATION_PROPERTIES), properties)) + codec.encode(
         DescribedValue(ULong(DATA), batch.content)
     )
 

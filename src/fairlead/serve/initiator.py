@@ -204,8 +204,8 @@ class Initiator:
     @property
     def certificate(self) -> Mapping[str, Any]:
         """What TLS found of the peer's certificate; nothing without TLS."""
-        found = None if self._writer is None else self._writer.get_extra_info("peercert")
-        return found or {}
+        certificate = None if self._writer is None else self._writer.get_extra_info("peercert")
+        return certificate or {}
 
     @property
     def over(self) -> bool:

@@ -1,6 +1,6 @@
 """Who we are: the layer of SASL before AMQP, on the side that opens a connection.
 
-Bytes go in; what is to be said comes out, until the peer has let us in.
+Bytes go in; what is to be credentials comes out, until the peer has let us in.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class SaslClient:
 
     def _choose(self, offered: Sequence[str]) -> None:
         if self._user and PLAIN in offered:
-            said = b"\0".join((b"", self._user.encode(), self._password.encode()))
-            self._say(PLAIN, said)
+            credentials = b"\0".join((b"", self._user.encode(), self._password.encode()))
+            self._say(PLAIN, credentials)
         elif self._certified and EXTERNAL in offered:
             self._say(EXTERNAL, b"")
         elif not self._user and ANONYMOUS in offered:

@@ -62,8 +62,8 @@ class ChannelLink:
     def _call(self, event: Delivered) -> ReceiveBatch | Condition:
         try:
             message = messages.incoming(event.sections)
-            said = message.application_properties
-            number, token = int(said.get(NUMBER, 0)), str(said.get(TOKEN, ""))
+            properties = message.application_properties
+            number, token = int(properties.get(NUMBER, 0)), str(properties.get(TOKEN, ""))
             content = plain(*encoded(message.body))
         except (CodecError, MessageError, RecursionError, TypeError, ValueError) as error:
             return Condition(DECODE, str(error))

@@ -141,10 +141,10 @@ def _request(
         header.format,
         body,
     )
-    said = {**header.said, "via_cluster_channel": "true"}
+    attributes = {**header.said, "via_cluster_channel": "true"}
     route = msgspec.structs.replace(header.route, way=way)
     key = header.id or ""
-    request = ChoiceRequest(end.cluster, said, arrival.now, arrival.actor, key, route)
+    request = ChoiceRequest(end.cluster, attributes, arrival.now, arrival.actor, key, route)
     return header, request, outgoing
 
 
@@ -164,13 +164,15 @@ def _to_own_queue(arrival: Arrival, header: Header, outgoing: OutgoingMessage) -
 def _apply(arrival: Arrival, end: ChannelEnd, outgoing: OutgoingMessage) -> None:
     """What a queue manager says of itself: it is a change here, too."""
     try:
-        said = msgspec.json.decode(outgoing.body, type=Announcement)
+        announcement = msgspec.json.decode(outgoing.body, type=Announcement)
     except msgspec.DecodeError as error:
         raise MessageError(f"announcement: found none ({error}), allowed: a change") from None
-    author = Author(f"{said.by} of {end.peer}", arrival.now)
-    asked = Change.at_micros(said.target, said.attribute, said.value, 0)
+    author = Author(f"{announcement.by} of {end.peer}", arrival.now)
+    told_change = Change.at_micros(
+        announcement.target, announcement.attribute, announcement.value, 0
+    )
     with undone_if_refused(arrival.database):
-        change(arrival.database, end.cluster, [asked], author)
+        change(arrival.database, end.cluster, [told_change], author)
 
 
 class Announcement(msgspec.Struct, frozen=True):
@@ -245,10 +247,10 @@ def _bury(arrival: Arrival, end: ChannelEnd, message: ForwardedMessage, reason: 
     for group in held:
         for buried in group.messages:
             if buried.id == key:
-                given = [Given(buried.number, buried.id, buried.cost)]
+                letter = [Given(buried.number, buried.id, buried.cost)]
                 end_of_it = Settlement(
                     *(ACCEPTED, group.id, group.token, group.group),
-                    given=given,
+                    given=letter,
                     dead={buried.number: reason[:2000]},
                 )
                 engine.settle(queue, [end_of_it], arrival.actor)

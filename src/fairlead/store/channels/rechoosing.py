@@ -52,9 +52,9 @@ def rechoose(arrival: Arrival, channel: str) -> int:
 def _is_free(state: AnyState, message: ForwardedMessage) -> bool:
     """Whether a message is bound to nothing."""
     header, _ = unwrapped(message.raw)
-    said = header.said
-    bind = said.get("bind") or state.bind_default(state.key(state.values_of(said)))
-    return bind == NOT_FIXED or (bind == ON_GROUP and not said.get("group"))
+    attributes = header.said
+    bind = attributes.get("bind") or state.bind_default(state.key(state.values_of(attributes)))
+    return bind == NOT_FIXED or (bind == ON_GROUP and not attributes.get("group"))
 
 
 def _again(arrival: Arrival, cluster: str, message: ForwardedMessage) -> None:

@@ -55,15 +55,15 @@ def form_batch(
     `claim`: of this process. `most`: messages. `longest`: bytes that the other end takes as one
     message, 0: any; what is longer becomes a dead letter. None: nothing waits.
     """
-    taken = list(_taken(engine, transmission_queue(channel.name), claim, most, longest))
-    if not taken:
+    forwarded = list(_taken(engine, transmission_queue(channel.name), claim, most, longest))
+    if not forwarded:
         return None
     pending = batches(database, channel.name)
     batch = ChannelBatch(
         number=(pending[-1].number if pending else channel.number) + 1,
         token=secrets.token_hex(8),
-        messages=len(taken),
-        content=packed(taken),
+        messages=len(forwarded),
+        content=packed(forwarded),
     )
     now = time_of(database, None)
     database.run("add_batch", channel=channel.name, formed=now, **batch._asdict())

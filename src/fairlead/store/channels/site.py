@@ -113,18 +113,18 @@ def put(
     how: PutCall,
     address: PutAddress,
     message: OutgoingMessage,
-    said: Mapping[str, object],
+    binding: Mapping[str, object],
     reply_to: str,
 ) -> StoreDecision:
     """PutCall a message to a queue that may be anywhere, by the cluster of this queue manager.
 
-    `said`: how it is bound, and by whom. `reply_to`: the queue for an answer; without a queue
+    `binding`: how it is bound, and by whom. `reply_to`: the queue for an answer; without a queue
     manager it is this one's. Raises MessageError, NoDestinationError.
     """
     row = known_site(how.database, "put")
     state = state_of(how.database, how.memory, row.cluster)
     is_known = any(ref.kind == QUEUE and ref.name == address.queue for ref in state.objects)
-    attributes: dict[str, object] = {**said}
+    attributes: dict[str, object] = {**binding}
     if message.group:
         attributes["group"] = message.group
     if message.type:
@@ -152,11 +152,11 @@ def close_opener(
     row = known_site(database, "close")
     cluster = read_row(database, row.cluster, "cluster")
     runtime = memory.version(database, cluster).start
-    said: dict[str, Any] = {"queue": address.queue, "producer": opener}
+    attributes: dict[str, Any] = {"queue": address.queue, "producer": opener}
     if address.manager:
-        said["queue_manager"] = address.manager
+        attributes["queue_manager"] = address.manager
     state = runtime.cluster
-    key = state.binding(state.values_of(said), said)
+    key = state.binding(state.values_of(attributes), attributes)
     if key is not None:
         del KeptBindings(database, cluster.id, runtime)[key]
 
@@ -182,8 +182,8 @@ def announce(how: PutCall, asked: Change) -> int:
     database = how.database
     row = known_site(database, "change")
     change(database, row.cluster, [asked], Author(how.actor, how.now))
-    said = Announcement(asked.target, asked.attribute, asked.value, how.actor)
-    body = msgspec.json.encode(said)
+    announcement = Announcement(asked.target, asked.attribute, asked.value, how.actor)
+    body = msgspec.json.encode(announcement)
     sent: list[str] = []
     while True:
         attributes = {"pcf": "true", "already_sent": ";".join(sent)}

@@ -41,7 +41,7 @@ class ChannelVerbs(TransactionVerbs):
         self,
         queue: str,
         body: object,
-        said: Mapping[str, object] = NOTHING,
+        message: Mapping[str, object] = NOTHING,
         *,
         reply_to: str = "",
         **more: Unpack[Sending],
@@ -53,9 +53,9 @@ class ChannelVerbs(TransactionVerbs):
         self._context.check_disk()
         address = PutAddress.of(queue_name(queue))
         now = time_of(self._database, self._context.clock())
-        message = outgoing(body, now, **more)
+        new_message = outgoing(body, now, **more)
         with self._undone_if_refused():
-            return put(self._putting(), address, message, said, reply_to)
+            return put(self._putting(), address, new_message, message, reply_to)
 
     def close_opener(self, queue: str, opener: str) -> None:
         """Whoever had opened a queue has closed it: on-open, it was bound to one way."""
@@ -75,9 +75,9 @@ class ChannelVerbs(TransactionVerbs):
 
         self._check()
         here = known_site(self._database, "change").name
-        asked = Change.at_micros(own_object(here, queue), attribute, value, 0)
+        own_change = Change.at_micros(own_object(here, queue), attribute, value, 0)
         with self._undone_if_refused():
-            return announce(self._putting(), asked)
+            return announce(self._putting(), own_change)
 
     def want_channel(self, channel: str, wanted: str) -> None:
         """What an operator wants of a channel: "" (it runs when it can), stopped, paused, or reset.
@@ -115,7 +115,7 @@ class StoreChannels(StoreVerbs):
         self,
         queue: str,
         body: object,
-        said: Mapping[str, object] = NOTHING,
+        message: Mapping[str, object] = NOTHING,
         *,
         reply_to: str = "",
         **more: Unpack[Sending],
@@ -124,11 +124,11 @@ class StoreChannels(StoreVerbs):
 
         This store's queue manager chooses by its cluster: a local instance, else a channel, in
         whose transmission queue the message waits. `queue`: its name, or QUEUE@QUEUE_MANAGER.
-        `said`: `bind` and `producer`, who has opened the queue. `reply_to`: a queue for the answer,
-        of this queue manager unless it names another. `more`: as `send` takes it. Raises
+        `message`: `bind` and `producer`, who has opened the queue. `reply_to`: a queue for the
+        answer, of this queue manager unless it names another. `more`: as `send` takes it. Raises
         MessageError, NoDestinationError.
         """
-        return self._put(queue, body, said, reply_to=reply_to, **more)
+        return self._put(queue, body, message, reply_to=reply_to, **more)
 
     _put = alone(ChannelVerbs.put)
     close_opener = alone(ChannelVerbs.close_opener)
@@ -184,8 +184,8 @@ class StoreChannels(StoreVerbs):
             objects = state_of(database, self._context.memory, row.cluster).objects
         states = {ref.name: known.state for ref, known in objects.items() if ref.kind == "channel"}
         return [
-            each._replace(state=states.get(each.name, "")) if each.direction == OUT else each
-            for each in rows
+            end._replace(state=states.get(end.name, "")) if end.direction == OUT else end
+            for end in rows
         ]
 
     @property
