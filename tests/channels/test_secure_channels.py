@@ -108,7 +108,7 @@ def test_a_certificate_of_somebody_else_is_not_trusted(secure: Secure, tmp_path:
 
 
 def test_a_wrong_password(secure: Secure) -> None:
-    secure.start(secure.identity.certificate, password="wrong")
+    secure.start(secure.identity.certificate, password="wrong")  # noqa: S106 - of this test
     assert "found no such name and password there" in secure.error()
 
 

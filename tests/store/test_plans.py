@@ -240,8 +240,18 @@ ANY_EVENTS: Final = {
     "until": 2**63 - 1,
 }
 CHANNEL: Final[dict[str, Any]] = {
-    **{"direction": "out", "name": "c", "peer": "p", "channel": "c", "number": 1, "token": "t"},
-    **{"messages": 1, "wanted": "", "error": "", "since": 0, "formed": 0, "content": b"b"},
+    "direction": "out",
+    "name": "c",
+    "peer": "p",
+    "channel": "c",
+    "number": 1,
+    "token": "t",
+    "messages": 1,
+    "wanted": "",
+    "error": "",
+    "since": 0,
+    "formed": 0,
+    "content": b"b",
 }
 """Of statements about channels."""
 OWN: Final[dict[str, dict[str, Any]]] = {
