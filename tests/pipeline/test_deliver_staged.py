@@ -12,6 +12,7 @@ import pytest
 from psycopg import DatabaseError
 from pyspark.sql import SparkSession
 from tests.pipeline.test_deliver import frame, published, some_rows
+from tests.sockets.waiting import until
 from tests.store.roles import store_with_roles
 from tests.store.test_publish_many import cluster_rows, events, work_some
 from tests.stores import Clock, made_url
@@ -232,8 +233,7 @@ def test_what_a_killed_process_left_is_swept(spark: SparkSession, opened: Opened
             deliver(table, store, run="night")
         process.kill()
     assert staged_tables(store) == 1
-    found = [each for each in store.check() if "bulk" in each.what or "run" in each.what]
-    assert [each.example for each in found] == ["night"]
+    until(lambda: [each.example for each in store.check()] == ["night"])  # the server hears of it
     store.check(repair=True)
     assert staged_tables(store) == 0
     assert store.check() == []

@@ -75,7 +75,7 @@ READS_ALL: Final = {
 
 OF_A_RUN: Final = {
     *("add_reserved", "decide_staged", "end_staging", "give_back_turns", "left_out_staged"),
-    *("begin_staging", "rank_staged", "send_staged"),
+    *("begin_staging", "rank_staged", "send_staged", "begin_holding", "hold_clusters"),
 }
 """Statements about the messages that executors bring; they read all of one run."""
 

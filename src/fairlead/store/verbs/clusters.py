@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from fairlead.balance.message import CONTROL
 from fairlead.balance.objects import repr_of
-from fairlead.errors import MessageError
+from fairlead.errors import ClusterHeldError, MessageError
 from fairlead.store.arguments import cluster_name, run_name, whole
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.database.clock import set_clock, time_of
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fairlead.store.clusters.bulk_runs import BulkRun
     from fairlead.store.clusters.choosing import ChoiceRequest
     from fairlead.store.clusters.deliveries import Delivery
+    from fairlead.store.clusters.held_clusters import HeldClusters
     from fairlead.store.clusters.reserving import PreparedTurns, Reservation
     from fairlead.store.clusters.shares import PoolShares
     from fairlead.store.clusters.staging import StagedRun
@@ -139,6 +140,11 @@ class ClusterVerbs(TransactionVerbs):
         self._check()
         whole("messages", messages, 0)
         self._database.run("end_bulk_run", name=run_name(name), messages=messages)
+
+    def hold_clusters(self, hold: HeldClusters) -> None:
+        """Keep the clusters of a run from everybody else until the transaction ends."""
+        self._check()
+        hold.begin(self._database)
 
     def reserve_turns(
         self, number: int, cluster: str, count: int, prepared: PreparedTurns
@@ -337,6 +343,7 @@ class StoreClusters(StoreVerbs):
         """
         from fairlead.store.clusters.choosing import ChoiceRequest, decide_one
 
+        self.refuse_held(cluster)
         self._retention.look(dead=False)
         if self._one_call:
             context = self._context
@@ -368,6 +375,7 @@ class StoreClusters(StoreVerbs):
         from fairlead.store.clusters.choosing import ChoiceRequest
         from fairlead.store.clusters.publishing import publish_one
 
+        self.refuse_held(cluster)
         self._retention.look(dead=False)
         at_any_time = more.keys().isdisjoint({"delay", "expires"})
         if self._one_call and at_any_time and {"group", "type"}.isdisjoint(message):
@@ -391,6 +399,7 @@ class StoreClusters(StoreVerbs):
         Each message is a table with `body`, what `send` takes, and `message`: its routing
         attributes, as `publish` has them. Raises as `publish`, and then none was published.
         """
+        self.refuse_held(cluster)
         return self._publish_many(cluster, list(messages))
 
     _publish_many = alone(ClusterVerbs.publish_many)
@@ -410,6 +419,43 @@ class StoreClusters(StoreVerbs):
             finally:
                 if not database.lost:
                     run.end()
+
+    @contextmanager
+    def held_clusters(
+        self, name: str, clusters: Iterable[str], others: str
+    ) -> Iterator[HeldClusters]:
+        """Clusters that a transaction of the block keeps from others, for the run of this name.
+
+        `others`: what becomes of those who would choose in them meanwhile: `wait` (for as long as
+        for any lock), or `refuse` (at once); either is told the name. Raises MessageError.
+        """
+        from fairlead.store.clusters.held_clusters import HeldByFile, HeldBySession, checked_others
+
+        named = run_name(name), [cluster_name(cluster) for cluster in clusters]
+        hold: HeldClusters
+        with self._connection() as database:
+            if database.has_one_writer:
+                hold = HeldByFile(self.place, *named, checked_others(others))
+            else:
+                hold = HeldBySession(database, *named, checked_others(others))
+            try:
+                yield hold
+            finally:
+                hold.end()
+
+    def refuse_held(self, cluster: str) -> None:
+        """Where whoever writes is alone, look before the wait whether a run refuses others.
+
+        Elsewhere the statement that chooses looks. Raises ClusterHeldError.
+        """
+        if self._one_call:
+            return
+        from fairlead.store.clusters.held_clusters import REFUSE
+        from fairlead.store.database.run_file import RunFile
+
+        run = RunFile(Path(self.place)).look()
+        if run is not None and run.others == REFUSE and cluster in run.clusters:
+            raise ClusterHeldError(run.refusal(cluster))
 
     def can_reserve(self, cluster: str) -> bool:
         """Whether a run can reserve its turns of a cluster, so that nobody waits for it.

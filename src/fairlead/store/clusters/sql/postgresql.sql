@@ -126,6 +126,12 @@ SELECT fairlead._run_end_bulk_run(%(name)s, %(messages)s);
 -- begin_staging: begin to bring a run; the number of its table
 SELECT * FROM fairlead._run_begin_staging(%(name)s);
 
+-- begin_holding: begin to bring a run that keeps clusters from others; its number
+SELECT * FROM fairlead._run_begin_holding(%(name)s, %(clusters)s::text[], %(others)s);
+
+-- hold_clusters: nobody but this transaction chooses in the clusters of a run, until it ends
+SELECT fairlead._run_hold_clusters(%(number)s);
+
 -- end_staging: nothing is left of what was brought
 SELECT fairlead._run_end_staging(%(number)s);
 

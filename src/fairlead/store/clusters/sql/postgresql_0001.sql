@@ -130,6 +130,15 @@ CREATE TABLE fairlead.bulk_staging (
   login TEXT NOT NULL DEFAULT session_user
 );
 
+-- The clusters that runs keep from everybody else until they are published, all of them in one transaction.
+CREATE TABLE fairlead.bulk_held (
+  number INTEGER NOT NULL,                    -- the run's
+  cluster TEXT NOT NULL,
+  others TEXT NOT NULL,                       -- whoever chooses there meanwhile: wait, refuse
+  since BIGINT NOT NULL,
+  PRIMARY KEY (cluster, number)
+);
+
 -- The turns that runs have reserved and not used yet.
 CREATE TABLE fairlead.bulk_reserved (
   number INTEGER NOT NULL,                    -- the run's

@@ -9,6 +9,7 @@ RETURNS TABLE (
   o_state text, o_int8 bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM fairlead._await_run(p_name, true);
   RETURN QUERY
     SELECT id, name, allocation, rule, reset_every, reset_due, due, version, stamp, first, taken, revision,
            state, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
@@ -23,6 +24,7 @@ RETURNS TABLE (
   o_state text, o_int8 bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM fairlead._await_run(p_name, false);
   RETURN QUERY
     UPDATE fairlead.clusters SET taken = taken + 1 WHERE name = p_name AND allocation = 'exact'
     RETURNING id, name, allocation, rule, reset_every, reset_due, due, version, stamp, first, taken,

@@ -28,6 +28,7 @@ BEGIN
       ('chooser', '{_run_begin_staging,_run_end_staging,_run_sweep_staging,_run_rank_staged}'),
       ('chooser', '{_run_left_out_staged,_run_decide_staged,_run_send_staged}'),
       ('chooser', '{_run_add_reserved,_run_give_back_turns,_run_over_limit}'),
+      ('chooser', '{_run_begin_holding,_run_hold_clusters}'),
       ('worker', '{take,more,settle,receive,end_dialog,bind_dialogs,delayed_by,place_of}'),
       ('worker', '{_bring_up_to_date,_switch_tenant}'),
       ('worker', '{_take,_more,_settle_all,_try_settle_all,_settle_one,_try_settle_one,_take_back,_is_held,_try_end_dialog,_try_set_timer,_try_bind}'),
@@ -76,7 +77,7 @@ GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.mess
   fairlead.limit_states, fairlead.tenants, fairlead.message_ids, fairlead.clusters,
   fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.bindings,
   fairlead.published, fairlead.guaranteed, fairlead.acknowledgements, fairlead.bulk_runs,
-  fairlead.bulk_staging, fairlead._cluster_events
+  fairlead.bulk_staging, fairlead.bulk_held, fairlead._cluster_events
   TO fairlead_viewer;
 -- but for the ids of ends: who knows one can act as this end
 GRANT SELECT (id, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,
