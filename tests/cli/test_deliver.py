@@ -54,6 +54,8 @@ def test_a_table_arrives_once(site: Shell) -> None:
     delivered = json.loads(Path("out/delivered.json").read_text(encoding="utf-8"))
     assert delivered["destinations"] == {"pool": {"A": 20, "B": 10}}
     assert list(Path("out/rejected").glob("*.parquet"))
+    assert site.run("explain", "pool", "--id", "j17", "--store", site.url) == 0, site.err
+    assert "it came in bulk, with run 'jobs.jsonl " in site.out
     assert site.run(*asked(site, *own)) == 2
     assert "found one that was brought at" in site.err
     assert site.err.endswith("with 30 messages, allowed: a name of its own for each run\n")

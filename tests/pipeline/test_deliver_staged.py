@@ -116,10 +116,14 @@ def test_it_is_as_many_calls_of_publish(seed: int, spark: SparkSession, opened: 
     assert work_some(stores[0], 1000) == work_some(stores[1], 1000)
     assert stores[1].check() == []
     assert staged_tables(stores[1]) == 0
+    run_of = {row["id"]: "night 1" for row in second} | {row["id"]: "night 0" for row in first}
     for event in stores[1].journal():
         if event.kind == "decided" and event.outcome != "control":
             again = stores[1].decision(event.position)
             assert (again.destination, again.sequence) == (event.destination, event.sequence)
+            assert again.run == run_of.get(event.id, "")
+            notes = [note for note in again.explain().notes if note.startswith("it came in bulk")]
+            assert bool(notes) == (event.id in run_of)
 
 
 def test_live_callers_go_on_behind_what_was_reserved(

@@ -278,7 +278,7 @@ OWN: Final[dict[str, dict[str, Any]]] = {
     "drop_queue": {"queue": 10**12},
     "schedules_to": NAMED_QUEUE,
     "bury": {"ids": [10**12]},
-    "add_journal_decided": {**NAMED_CLUSTER, "id": None},
+    "add_journal_decided": {**NAMED_CLUSTER, "id": None, "run": 1},
     "begin_bulk_run": {"batch": 1},
     "end_bulk_run": {"messages": 1},
     "choose_one": NAMED_CLUSTER,

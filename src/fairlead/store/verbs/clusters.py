@@ -42,6 +42,9 @@ NOTHING: Final[Mapping[str, object]] = {}
 class ClusterVerbs(TransactionVerbs):
     """Choose, publish and change, in one transaction with the user's own rows."""
 
+    _run: int | None = None
+    """The number of the run of many messages that was begun."""
+
     def next_destination(self, cluster: str, /, **message: object) -> StoreDecision:
         """Choose where a message goes, and count it, as `Store.next_destination` does."""
         from fairlead.store.clusters.choosing import Choices, decide_one
@@ -118,7 +121,7 @@ class ClusterVerbs(TransactionVerbs):
             return []
         memory = self._context.memory
         with self._undone_if_refused():
-            choices = Choices(self._database, memory)
+            choices = Choices(self._database, memory, self._run)
             return publish_many(self._database, choices, memory, requests, batch)
 
     def begin_run(self, name: str, batch: int = 0) -> None:
@@ -133,7 +136,9 @@ class ClusterVerbs(TransactionVerbs):
         whole("batch", batch, 0)
         context = self._context
         with self._undone_if_refused():
-            begin_run(self._database, run_name(name), batch, context.clock(), context.actor)
+            self._run = begin_run(
+                self._database, run_name(name), batch, context.clock(), context.actor
+            )
 
     def end_run(self, name: str, messages: int) -> None:
         """End what was begun with `begin_run`. `messages`: how many were published."""

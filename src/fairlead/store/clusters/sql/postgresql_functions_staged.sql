@@ -241,12 +241,13 @@ BEGIN
   END IF;
   EXECUTE format($q$
     INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, type, actor, cluster, version,
-      stream, destination, address, outcome, sequence, said)
+      stream, destination, address, outcome, sequence, said, run)
     SELECT $2, 'decided', '', coalesce(s.group_name, ''), s.id, '', nullif(s.type, ''), $3, $1, $4, $1, c.name,
-      c.address, CASE WHEN c.place IS NULL THEN 'control' ELSE 'routed' END, $5 + c.place, s.said
+      c.address, CASE WHEN c.place IS NULL THEN 'control' ELSE 'routed' END, $5 + c.place, s.said,
+      (SELECT b.number FROM fairlead.bulk_runs b JOIN fairlead.bulk_staging g USING (name) WHERE g.number = $6)
     FROM fairlead.chosen_%s_%s c JOIN fairlead.staged_%s s USING (row)
     ORDER BY s.key, s.id COLLATE "C" $q$, p_number, own, p_number)
-    USING p_cluster, now, p_actor, p_version, p_first;
+    USING p_cluster, now, p_actor, p_version, p_first, p_number;
   RETURN QUERY EXECUTE format($q$
     SELECT c.name, count(*) FROM fairlead.chosen_%s_%s c WHERE c.name IS NOT NULL GROUP BY c.name
     UNION ALL SELECT NULL, $1 $q$, p_number, own) USING gone;
