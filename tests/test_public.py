@@ -64,7 +64,7 @@ def test_each_function_and_role_of_the_schema_is_listed() -> None:
         made = {*re.findall(rf"CREATE VIEW {prefix}([a-z]\w*)", "".join(migrations(dialect)))}
         made |= {*re.findall(rf"VIEW {prefix}(\w+)", functions(dialect))}
         assert listed_after("The views that both databases have") == made
-    assert {*re.findall(r"\bFL\d{3}\b", sql)} == {f"FL00{k}" for k in range(1, 10) if k != 4}
+    assert {*re.findall(r"\bFL\d{3}\b", sql)} == {f"FL{k:03}" for k in range(1, 11) if k != 4}
     named = {*re.findall(r"\bfairlead_[a-z]+\b", roles("postgresql"))}
     assert named == {*re.findall(r"\bfairlead_[a-z]+\b", PAGE)}
 

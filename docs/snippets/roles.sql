@@ -46,6 +46,7 @@ BEGIN
       ('chooser', '{_run_unbind_opener}'),
       ('worker', '{_run_put_queue_manager,_run_add_channel,_run_channel_locked,_run_count_batch}'),
       ('worker', '{_run_note_channel,_run_add_batch,_run_drop_batch}'),
+      ('chooser', '{_run_begin_holding,_run_hold_clusters}'),
       ('worker', '{take,more,settle,receive,end_dialog,bind_dialogs,delayed_by,place_of}'),
       ('worker', '{_bring_up_to_date,_switch_tenant}'),
       ('worker', '{_take,_more,_settle_all,_try_settle_all,_settle_one,_try_settle_one,_take_back,_is_held,_try_end_dialog,_try_set_timer,_try_bind}'),
@@ -95,7 +96,7 @@ GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.mess
   fairlead.limit_states, fairlead.tenants, fairlead.message_ids, fairlead.clusters,
   fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.bindings,
   fairlead.published, fairlead.guaranteed, fairlead.acknowledgements, fairlead.bulk_runs,
-  fairlead.bulk_staging, fairlead._cluster_events, fairlead.queue_managers, fairlead.channels,
+  fairlead.bulk_staging, fairlead.bulk_held, fairlead._cluster_events, fairlead.queue_managers, fairlead.channels,
   fairlead.channel_batches
   TO fairlead_viewer;
 -- but for the ids of ends: who knows one can act as this end

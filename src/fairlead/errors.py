@@ -52,6 +52,10 @@ class StoreError(UserError):
     """A store cannot be opened, or its database refused what was asked of it."""
 
 
+class ClusterHeldError(StoreError):
+    """A run of many messages keeps a cluster from others while it is published; try again later."""
+
+
 class DiskFullError(StoreError):
     """The disk of a store is full. What was to be written is not there; what is there stays."""
 

@@ -54,6 +54,8 @@ def test_a_table_arrives_once(site: Shell) -> None:
     delivered = json.loads(Path("out/delivered.json").read_text(encoding="utf-8"))
     assert delivered["destinations"] == {"pool": {"A": 20, "B": 10}}
     assert list(Path("out/rejected").glob("*.parquet"))
+    assert site.run("explain", "pool", "--id", "j17", "--store", site.url) == 0, site.err
+    assert "it came in bulk, with run 'jobs.jsonl " in site.out
     assert site.run(*asked(site, *own)) == 2
     assert "found one that was brought at" in site.err
     assert site.err.endswith("with 30 messages, allowed: a name of its own for each run\n")
@@ -84,6 +86,7 @@ def test_files_of_a_folder_arrive_once_each(site: Shell) -> None:
         (["--changes", "jobs.jsonl"], "--changes: found with --deliver, allowed: without it"),
         (["--engine", "memory"], "--engine memory: found with --deliver, allowed: without it"),
         (["--horizon", "1h"], "--horizon: found with --deliver, allowed: without it"),
+        (["--others", "queue"], "'--others': Value error, 'queue' is not one of 'wait', 'refuse'"),
         (["--dry-run"], "--dry-run: found with --deliver, allowed: without it"),
         (["--every", "1s"], "--every: found without --follow, allowed: with it"),
         (["--format", "csv"], "--format: found without --out DIR, allowed: with it"),
@@ -111,3 +114,6 @@ def test_the_store_must_have_the_cluster_as_the_file_says(site: Shell) -> None:
     assert "cluster 'pool': found another destination than in " in site.err
     assert site.run("dispatch", "jobs.jsonl", "-c", "pool.toml", "-o", "x", "--run", "y") == 2
     assert "--run: found without --deliver, allowed: with it" in site.err
+    more = ["-o", "x", "--others", "wait"]
+    assert site.run("dispatch", "jobs.jsonl", "-c", "pool.toml", *more) == 2
+    assert "--others: found without --deliver, allowed: with it" in site.err

@@ -12,6 +12,7 @@ import pytest
 from psycopg import DatabaseError
 from pyspark.sql import SparkSession
 from tests.pipeline.test_deliver import frame, published, some_rows
+from tests.sockets.waiting import until
 from tests.store.roles import store_with_roles
 from tests.store.test_publish_many import cluster_rows, events, work_some
 from tests.stores import Clock, made_url
@@ -115,10 +116,14 @@ def test_it_is_as_many_calls_of_publish(seed: int, spark: SparkSession, opened: 
     assert work_some(stores[0], 1000) == work_some(stores[1], 1000)
     assert stores[1].check() == []
     assert staged_tables(stores[1]) == 0
+    run_of = {row["id"]: "night 1" for row in second} | {row["id"]: "night 0" for row in first}
     for event in stores[1].journal():
         if event.kind == "decided" and event.outcome != "control":
             again = stores[1].decision(event.position)
             assert (again.destination, again.sequence) == (event.destination, event.sequence)
+            assert again.run == run_of.get(event.id, "")
+            notes = [note for note in again.explain().notes if note.startswith("it came in bulk")]
+            assert bool(notes) == (event.id in run_of)
 
 
 def test_live_callers_go_on_behind_what_was_reserved(
@@ -232,8 +237,7 @@ def test_what_a_killed_process_left_is_swept(spark: SparkSession, opened: Opened
             deliver(table, store, run="night")
         process.kill()
     assert staged_tables(store) == 1
-    found = [each for each in store.check() if "bulk" in each.what or "run" in each.what]
-    assert [each.example for each in found] == ["night"]
+    until(lambda: [each.example for each in store.check()] == ["night"])  # the server hears of it
     store.check(repair=True)
     assert staged_tables(store) == 0
     assert store.check() == []

@@ -11,6 +11,11 @@ from proton.utils import LinkDetached, SendException
 
 from fairlead import Store
 from tests.serve.serving import Served
+from tests.store.test_held_clusters import CLUSTERS as ALL
+from tests.store.test_held_clusters import publishing
+
+CLUSTERS = ALL[:3]
+"""Those of either database."""
 
 FILE = """
 policy = "weighted"
@@ -70,6 +75,20 @@ def test_nobody_left_is_a_condition_of_its_own(
     store.change("pool", "A", "enabled", True)
     sender.send(Message("somebody"))
     assert {each.queue: each.messages for each in store.queues()} == {"A": 1}
+    connection.close()
+
+
+def test_whom_a_run_refuses_is_told_its_name(store: Store, served: Served) -> None:
+    store.keep_clusters(CLUSTERS)
+    connection = served.connect()
+    sender = connection.create_sender("busy")
+    with publishing(store.url, "refuse"):
+        delivery = sender.link.send(Message("nobody"))
+        connection.wait(lambda: delivery.settled)
+    assert delivery.remote_state == Delivery.REJECTED
+    assert delivery.remote.condition.name == "amqp:resource-limit-exceeded"
+    assert "found that bulk run 'night' is publishing" in delivery.remote.condition.description
+    sender.send(Message("somebody"))
     connection.close()
 
 

@@ -80,7 +80,8 @@ def test_each_verb_is_there_with_its_arguments() -> None:
     inside[Store] |= {"is_of", "more", "receive", "settle", "state_of", "take_now", "even_if_full"}
     inside[Store] |= {"tend", "hold_for_others", "taking", "view_rows"}
     inside[Store] |= {"serve_queue_manager"}
-    inside[Store] |= {"can_reserve", "prepare_turns", "staged_run"}
+    inside[Store] |= {"can_reserve", "prepare_turns", "staged_run", "held_clusters"}
+    inside[Store] |= {"refuse_held"}
     inside[Transaction] |= {"finish", "forget_ended", "has_ended", "hold", "is_of", "leave", "more"}
     inside[Transaction] |= {"raise_far_end", "receive", "record", "say", "set_timer", "settled"}
     inside[Transaction] |= {
@@ -91,6 +92,7 @@ def test_each_verb_is_there_with_its_arguments() -> None:
         "settle",
         "renew",
         "take_now",
+        "hold_clusters",
         "reserve_turns",
         "publish_staged",
     }

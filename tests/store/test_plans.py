@@ -75,7 +75,7 @@ READS_ALL: Final = {
 
 OF_A_RUN: Final = {
     *("add_reserved", "decide_staged", "end_staging", "give_back_turns", "left_out_staged"),
-    *("begin_staging", "rank_staged", "send_staged"),
+    *("begin_staging", "rank_staged", "send_staged", "begin_holding", "hold_clusters"),
 }
 """Statements about the messages that executors bring; they read all of one run."""
 
@@ -301,7 +301,7 @@ OWN: Final[dict[str, dict[str, Any]]] = {
     "drop_queue": {"queue": 10**12},
     "schedules_to": NAMED_QUEUE,
     "bury": {"ids": [10**12]},
-    "add_journal_decided": {**NAMED_CLUSTER, "id": None},
+    "add_journal_decided": {**NAMED_CLUSTER, "id": None, "run": 1},
     "begin_bulk_run": {"batch": 1},
     "end_bulk_run": {"messages": 1},
     "choose_one": NAMED_CLUSTER,

@@ -205,7 +205,7 @@ def test_a_run_is_brought_once(url: str, opened: Open) -> None:
     def bring(batch: int = 0, *, fails: bool = False) -> None:
         with store.transaction() as tx:
             tx.begin_run("night", batch)
-            tx.publish_as_found("pool", [{"body": batch}])
+            tx.publish_as_found("pool", [{"body": batch, "id": f"m{batch}"}])
             tx.end_run("night", 1)
             if fails:
                 raise ZeroDivisionError
@@ -232,6 +232,16 @@ def test_a_run_is_brought_once(url: str, opened: Open) -> None:
     ):
         tx.begin_run("")
     assert store.pool("pool").choices == 2
+    store.publish("pool", "live", id="live")
+    runs = [store.decision_about("pool", id_).run for id_ in ("m0", "m3", "live")]
+    assert runs == ["night", "night", ""]
+    assert store.decision_about("pool", "m3").explain().notes == (
+        (
+            "it came in bulk, with run 'night': what was changed while that was on its way left it "
+            "alone"
+        ),
+    )
+    assert store.decision_about("pool", "live").explain().notes == ()
 
 
 def test_an_id_that_is_published_meanwhile_is_left_out(opened: Open) -> None:

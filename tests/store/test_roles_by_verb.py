@@ -112,6 +112,11 @@ def staged(store: Store) -> None:
         pass
 
 
+def held_off(store: Store) -> None:
+    with store.held_clusters(some(), ["pending"], "wait") as hold, store.transaction() as tx:
+        tx.hold_clusters(hold)
+
+
 VERBS: Final[dict[str, tuple[str, Verb]]] = {
     # verb: from which role on; a call with the role's store, the owner's, and the role's URL
     "send": ("sender", lambda s, o, u: s.send("orders", "o", id=some(), group=some())),
@@ -130,6 +135,7 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "can_reserve": ("sender", lambda s, o, u: s.can_reserve("Bangkok")),
     "prepare_turns": ("sender", lambda s, o, u: s.prepare_turns("Bangkok", 1)),
     "staged_run": ("chooser", lambda s, o, u: staged(s)),
+    "held_clusters": ("chooser", lambda s, o, u: held_off(s)),
     "bulk_run": ("sender", lambda s, o, u: s.bulk_run("night")),
     "completed": ("chooser", lambda s, o, u: s.completed(s.next_destination("pending"))),
     "transaction": ("sender", lambda s, o, u: transacted(s)),
@@ -243,7 +249,16 @@ LOOKS: Final[dict[str, Verb]] = {
 SAYS_LESS: Final = {"holds", "reroute", "make_roles", "join"}
 """What is refused first takes a role that is not enough, or not needed, for all of it."""
 ROLE: Final = re.compile(r"fairlead_(\w+)")
-OF_NO_ROLE: Final = {"hold_for_others", "taking", "open", "begin", "close", "is_of", "even_if_full"}
+OF_NO_ROLE: Final = {
+    "refuse_held",
+    "hold_for_others",
+    "taking",
+    "open",
+    "begin",
+    "close",
+    "is_of",
+    "even_if_full",
+}
 IF_NOTHING_IS_DUE: Final = ("ready",)
 """What is due is done first, and for that a viewer has no right."""
 SEEN: Final = {

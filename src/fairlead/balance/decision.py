@@ -61,6 +61,7 @@ class DecisionContext(msgspec.Struct, frozen=True, gc=False):
     binding: Binding | None = None
     key: str = ""
     also: tuple[int, ...] = ()
+    run: str = ""
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
@@ -132,6 +133,11 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         return self.context.also
 
     @property
+    def run(self) -> str:
+        """The run of many messages with which a store published it; "": it came by itself."""
+        return self.context.run
+
+    @property
     def copies(self) -> tuple[Copy, ...]:
         """All destinations of the message, by name; none where it is not routed."""
         if self.destination is None:
@@ -162,8 +168,16 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
         """Each step with whom it dropped and why, the comparison that decided, the runner-up."""
         moment = self.moment
         if moment is None:
-            return not_asked(self.cluster, self.outcome)
-        return explain(moment, self.values, self.destination)
+            explanation = not_asked(self.cluster, self.outcome)
+        else:
+            explanation = explain(moment, self.values, self.destination)
+        if not self.run:
+            return explanation
+        came = (
+            f"it came in bulk, with run {self.run!r}: what was changed while that was on its way "
+            "left it alone"
+        )
+        return explanation._replace(notes=(*explanation.notes, came))
 
 
 def copies(cluster: AnyState, also: Iterable[int], own: Copy | None = None) -> tuple[Copy, ...]:

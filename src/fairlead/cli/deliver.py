@@ -46,6 +46,8 @@ class DeliverOptions:
     """The name of the run; None: made of the table's."""
     body: Sequence[str]
     """Columns."""
+    others: str | None = None
+    """What becomes of those who would choose meanwhile: wait, refuse."""
 
 
 def run_deliver(
@@ -69,7 +71,7 @@ def run_deliver(
     table.refuse((), lambda _: None)
     run = options.run or _name_of(table, clusters)
     with Store.open(options.url, create=False) as store:
-        _refuse(store, clusters, run)
+        _refuse(store, clusters, run, options.others)
         with Stages(4) as stages:
             delivered = _deliver(
                 table,
@@ -77,6 +79,7 @@ def run_deliver(
                 store,
                 run,
                 options.body or [BODY],
+                options.others,
                 stages,
                 out,
                 file_format=file_format,
@@ -98,6 +101,7 @@ def _deliver(
     store: Store,
     run: str,
     body: Sequence[str],
+    others: str | None,
     stages: Stages,
     out: str | None,
     *,
@@ -127,7 +131,7 @@ def _deliver(
         if results is not None:
             with stages("rejected"):
                 results.write(rejected_rows(ready.rows, ready.columns), "rejected", file_format)
-        delivered = bring(ready, store, run, 0, table.where, stages)
+        delivered = bring(ready, store, run, 0, table.where, stages, others)
         if results is not None:
             results.write_json(NAME, delivered.to_dict())
             try:
@@ -139,11 +143,12 @@ def _deliver(
         return delivered
 
 
-def _refuse(store: Store, clusters: Sequence[Cluster], run: str) -> None:
+def _refuse(store: Store, clusters: Sequence[Cluster], run: str, others: str | None) -> None:
     """Refuse before Spark is started what the store alone can tell. Raises UserError."""
-    from fairlead.runs.store_delivery import clusters_of, refuse_known
+    from fairlead.runs.store_delivery import clusters_of, refuse_known, refuse_others
 
     clusters_of(store, clusters)
+    refuse_others(store, [cluster.name for cluster in clusters], others)
     refuse_known(store, run)
 
 
@@ -237,7 +242,7 @@ def run_deliver_stream(
             spark = started(master, stages)
         run = options.run or folder.resolve().name
         wanted = StreamDelivery(
-            store, chosen, run, options.body or [BODY], table.where, _print_batch
+            store, chosen, run, options.body or [BODY], table.where, _print_batch, options.others
         )
         arriving, source = arriving_in(spark, table, follow, topics)
         running = start_delivery(

@@ -40,7 +40,9 @@ from fairlead.runs.store_delivery import (
     clusters_of,
     deliver_rows,
     refuse_known,
+    refuse_others,
 )
+from fairlead.store.clusters.held_clusters import WAIT
 from fairlead.store.clusters.staging import COLUMNS, Brought
 from fairlead.store.store import Store
 
@@ -96,6 +98,7 @@ def deliver(
     batch: int = 0,
     body: str | Sequence[str] = "body",
     trust_ids: bool = False,
+    others: str | None = None,
 ) -> DeliveredRun:
     """Publish the messages of a table into the queues of a store: all of them, or none, and once.
 
@@ -110,14 +113,16 @@ def deliver(
 
     Rows that are no messages are left out and counted. So are messages that the store knows by
     their ids, or for which there is no destination. Others who choose in these clusters wait until
-    it has ended, but not on PostgreSQL where plain SQL knows their policies. Raises ConfigError,
-    MessageError, DeliveredError, QueueFullError, StoreError; then nothing was published.
+    it has ended, but not on PostgreSQL where plain SQL knows their policies. `others`: `wait` (as
+    ever: 30 seconds), or `refuse`: they get a ClusterHeldError at once; either way it names the
+    run. Raises ConfigError, MessageError, DeliveredError, QueueFullError, StoreError; then nothing
+    was published.
     """
     chosen = None if clusters is None else clusters_in(clusters)
     if isinstance(store, str):
         with Store.open(store, create=False) as opened:
-            return _deliver(messages, opened, chosen, run, batch, body, trust_ids=trust_ids)
-    return _deliver(messages, store, chosen, run, batch, body, trust_ids=trust_ids)
+            return _deliver(messages, opened, chosen, run, batch, body, others, trust_ids=trust_ids)
+    return _deliver(messages, store, chosen, run, batch, body, others, trust_ids=trust_ids)
 
 
 def _deliver(
@@ -127,13 +132,15 @@ def _deliver(
     run: str,
     batch: int,
     body: str | Sequence[str],
+    others: str | None,
     *,
     trust_ids: bool,
 ) -> DeliveredRun:
     plan = Plan(clusters_of(store, clusters), [])
+    refuse_others(store, plan.states, others)
     with reading(), compiled_methods(messages):
         ready = prepare(messages, plan, body, "messages", trust_ids=trust_ids)
-        return bring(ready, store, run, batch)
+        return bring(ready, store, run, batch, others=others)
 
 
 def prepare(
@@ -170,6 +177,7 @@ def bring(
     batch: int = 0,
     where: str = "messages",
     progress: Progress = quiet,
+    others: str | None = None,
 ) -> DeliveredRun:
     """Publish a table that is ready, in one transaction."""
     refuse_known(store, run, batch)
@@ -183,10 +191,18 @@ def bring(
                 refuse_other_units(ready.rows, where)
             _refuse_unknown(ready, where)
         if all(map(store.can_reserve, ready.plan.states)):
-            deliver_staged(store, delivered, lambda table: _copy(ready, store, table), progress)
+            deliver_staged(store, delivered, lambda run: _copy(ready, store, run.table), progress)
             return delivered
         with progress("publish") as tell:
-            deliver_rows(store, delivered, ready.messages, tell, published)
+            deliver_rows(
+                store,
+                delivered,
+                ready.messages,
+                tell,
+                published,
+                ready.plan.states,
+                others or WAIT,
+            )
     finally:
         kept.unpersist()
     return delivered

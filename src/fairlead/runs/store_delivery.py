@@ -17,6 +17,7 @@ from fairlead.balance.objects import listed
 from fairlead.errors import ConfigError, MessageError, StoreError, TransientStoreError
 from fairlead.runs.progress import Tell
 from fairlead.store.clusters.bulk_runs import delivered_before
+from fairlead.store.clusters.held_clusters import WAIT, checked_others
 from fairlead.store.database.retrying import again
 from fairlead.store.queues.outgoing import published_of
 
@@ -172,16 +173,34 @@ def run_transaction(store: Store, delivered: DeliveredRun) -> Iterator[Transacti
             raise type(error)(line) from None
 
 
+def refuse_others(store: Store, clusters: Iterable[str], others: str | None) -> None:
+    """Refuse to say what becomes of others where nobody waits. Raises MessageError.
+
+    `clusters`: of the run; `others`: as `deliver` takes it.
+    """
+    if others is None:
+        return
+    checked_others(others)
+    if all(map(store.can_reserve, clusters)):
+        raise MessageError(
+            f"others: found {others!r}, allowed: nothing, as nobody waits for this run: its places "
+            "in the clusters are reserved"
+        )
+
+
 def deliver_rows(
     store: Store,
     delivered: DeliveredRun,
     rows: Callable[[], Iterable[TableRow]],
     tell: Tell,
     total: int,
+    clusters: Iterable[str],
+    others: str = WAIT,
 ) -> None:
     """Publish messages in their order, in one transaction, and count them in `delivered`.
 
     `rows`: gives them from the first one on, again where another transaction was in the way.
+    `clusters`: those that are kept from others meanwhile, who wait, or are refused (`others`).
     Raises MessageError that names the message, DeliveredError, QueueFullError, StoreError; then
     nothing was published.
     """
@@ -192,6 +211,7 @@ def deliver_rows(
         trial = DeliveredRun(delivered.run, delivered.batch)
         done = 0
         with run_transaction(store, delivered) as tx:
+            tx.hold_clusters(hold)
             for batch in _steps(rows()):
                 _publish(tx, trial, sorted(batch, key=_cluster_of) if apart else batch)
                 done += len(batch)
@@ -199,7 +219,8 @@ def deliver_rows(
             tx.end_run(delivered.run, trial.published)
         return trial
 
-    brought = bring()
+    with store.held_clusters(delivered.run, clusters, others) as hold:
+        brought = bring()
     delivered.published, delivered.control = brought.published, brought.control
     delivered.left_out, delivered.destinations = brought.left_out, brought.destinations
     delivered.examples = brought.examples

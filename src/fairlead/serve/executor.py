@@ -238,6 +238,9 @@ class Executor:
         for take in takes:
             self._store.tend(take.queue)
         missing = self._missing(units)
+        sends = (send for unit in units for send in unit.sends)
+        for name in {send.to for send in sends if send.kind in {CLUSTER, ANY}}:
+            self._store.refuse_held(name)
         with self._store.taking() as took:
             with self._store.transaction() as tx:
                 _Doing(self._store, tx, missing).do(units)

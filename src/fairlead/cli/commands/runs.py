@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -45,6 +46,14 @@ from fairlead.cli.store.options import Url
 from fairlead.cli.strict_options import Once
 from fairlead.errors import UserError
 from fairlead.extras import need
+
+
+class Others(StrEnum):
+    """What becomes of those who would publish meanwhile."""
+
+    wait = "wait"
+    refuse = "refuse"
+
 
 app = typer.Typer()
 command = partial(app.command, cls=Once, rich_help_panel="Decide")
@@ -106,6 +115,14 @@ def dispatch(
             metavar="COLUMN",
             help="With --deliver: the column of the body; several make one of JSON. Default: "
             "`body`.",
+        ),
+    ] = None,
+    others: Annotated[
+        Others | None,
+        typer.Option(
+            "--others",
+            help="With --deliver: whoever publishes to the same clusters meanwhile waits, or is "
+            "refused at once. Default: wait.",
         ),
     ] = None,
     kafka: Annotated[
@@ -176,13 +193,13 @@ def dispatch(
         if deliver is not None:
             from fairlead.cli.deliver import DeliverOptions, run_deliver, run_deliver_stream
 
-            others: dict[str, object] = {"--dry-run": dry_run, "--changes": changes}
-            others |= {"--horizon": horizon, "--no-report": no_report}
-            refuse_with("--deliver", others | {"--engine memory": engine is EngineName.memory})
-            options = DeliverOptions(deliver, run, body or [])
+            unfit: dict[str, object] = {"--dry-run": dry_run, "--changes": changes}
+            unfit |= {"--horizon": horizon, "--no-report": no_report}
+            refuse_with("--deliver", unfit | {"--engine memory": engine is EngineName.memory})
+            options = DeliverOptions(deliver, run, body or [], others and others.value)
             if follow:
-                others = {"--overwrite": overwrite, "--fail-if": fail_if, "--trust-ids": trust_ids}
-                refuse_with("--follow", others | {"--format": format is not ResultFormat.parquet})
+                unfit = {"--overwrite": overwrite, "--fail-if": fail_if, "--trust-ids": trust_ids}
+                refuse_with("--follow", unfit | {"--format": format is not ResultFormat.parquet})
                 if out is None:
                     raise UserError("--out: found nothing, allowed with --follow: a folder")
                 run_deliver_stream(table, cluster, out, options, master=master, follow=stream)
@@ -200,7 +217,8 @@ def dispatch(
                 master=master,
             )
             raise typer.Exit(status)
-        for name in (name for name, value in {"--run": run, "--body": body}.items() if value):
+        of_deliveries = {"--run": run, "--body": body, "--others": others}
+        for name in (name for name, value in of_deliveries.items() if value):
             raise UserError(f"{name}: found without --deliver, allowed: with it")
         if dry_run:
             refuse_with("--dry-run", {"--follow": follow, "--horizon": horizon})

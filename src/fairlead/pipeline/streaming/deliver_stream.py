@@ -24,7 +24,7 @@ from fairlead.pipeline.streaming.running import (
     begun,
     check_seconds,
 )
-from fairlead.runs.store_delivery import DeliveredRun, clusters_of
+from fairlead.runs.store_delivery import DeliveredRun, clusters_of, refuse_others
 from fairlead.store.arguments import run_name
 from fairlead.store.store import Store
 
@@ -43,6 +43,8 @@ class StreamDelivery:
     where: str = "messages"
     each: Callable[[DeliveredRun], object] | None = None
     """Called with what each micro-batch has brought."""
+    others: str | None = None
+    """What becomes of those who would choose meanwhile."""
 
 
 def deliver_stream(
@@ -56,6 +58,7 @@ def deliver_stream(
     every: float = EVERY,
     available_now: bool = False,
     each: Callable[[DeliveredRun], object] | None = None,
+    others: str | None = None,
 ) -> RunningStream:
     """Publish a streaming DataFrame into the queues of a store until it is stopped.
 
@@ -64,7 +67,7 @@ def deliver_stream(
     `checkpoint`: a folder for Spark, by which it goes on where it ended. A stream that begins with
     another one is another run; messages whose ids the store knows are left out. `every`: seconds
     between micro-batches. `available_now`: end when what is there is published. `each`: called with
-    what each micro-batch has brought.
+    what each micro-batch has brought. `others`: as `deliver` has it, for each micro-batch.
 
     Raises UserError where something cannot be as it was asked; what is wrong with the messages of a
     micro-batch, `RunningStream.wait` raises, and nothing of it is published.
@@ -76,7 +79,7 @@ def deliver_stream(
             "takes the others"
         )
     chosen = clusters_of(store, None if clusters is None else clusters_in(clusters))
-    wanted = StreamDelivery(store, chosen, run_name(run), body, each=each)
+    wanted = StreamDelivery(store, chosen, run_name(run), body, each=each, others=others)
     return start_delivery(
         messages, checkpoint, wanted, lambda rows: (rows, []), every, available_now=available_now
     )
@@ -95,6 +98,7 @@ def start_delivery(
     if type(messages).__module__.startswith("pyspark.sql.connect"):
         raise UserError(NO_CONNECT)
     check_seconds("every", every)
+    refuse_others(wanted.store, [cluster.name for cluster in wanted.clusters], wanted.others)
     query_id: list[str] = []
     known = threading.Event()
 
@@ -110,7 +114,9 @@ def start_delivery(
         plan = Plan(wanted.clusters, [])
         ready = prepare(intake[0], plan, wanted.body, wanted.where, trust_ids=False)
         try:
-            delivered = bring(ready, wanted.store, name, batch + 1, wanted.where)
+            delivered = bring(
+                ready, wanted.store, name, batch + 1, wanted.where, others=wanted.others
+            )
         except DeliveredError:
             return  # Spark was ended before it knew that this was published
         if wanted.each is not None:

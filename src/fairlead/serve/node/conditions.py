@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.errors import (
+    ClusterHeldError,
     DiskFullError,
     MessageError,
     NoDestinationError,
@@ -37,6 +38,7 @@ STALE: Final = "fairlead:stale-work"
 _BY_ERROR: Final[tuple[tuple[type[Exception], str], ...]] = (
     (QueueFullError, LIMIT),
     (DiskFullError, LIMIT),
+    (ClusterHeldError, LIMIT),
     (NoDestinationError, NO_DESTINATION),
     (GoneError, NOT_FOUND),
     (StaleWorkError, STALE),

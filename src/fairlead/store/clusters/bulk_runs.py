@@ -24,14 +24,15 @@ class BulkRun(NamedTuple):
     """That were published, in all parts."""
 
 
-def begin_run(database: Database, name: str, batch: int, clock: int | None, actor: str) -> None:
-    """Begin a run, or one more part of it. Raises DeliveredError where it was brought before.
+def begin_run(database: Database, name: str, batch: int, clock: int | None, actor: str) -> int:
+    """Begin a run, or one more part of it; its number. Raises DeliveredError if it was brought.
 
     Nobody else can begin it until the transaction ends.
     """
     now = time_of(database, clock)
-    if database.run("begin_bulk_run", name=name, batch=batch, at=now, actor=actor):
-        return
+    begun = database.run("begin_bulk_run", name=name, batch=batch, at=now, actor=actor)
+    if begun:
+        return int(begun[0][0])
     known = bulk_run(database, name)
     assert known is not None  # noqa: S101 - it was in the way
     raise delivered_before(name, known)

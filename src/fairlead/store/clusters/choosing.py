@@ -90,10 +90,11 @@ class ChoiceRequest(NamedTuple):
 class Choices:
     """What one transaction chooses."""
 
-    def __init__(self, database: Database, memory: ClusterMemory) -> None:
-        """`memory`: of the store."""
+    def __init__(self, database: Database, memory: ClusterMemory, run: int | None = None) -> None:
+        """`memory`: of the store. `run`: the number of the run of many messages, if it is one."""
         self._database = database
         self._memory = memory
+        self._run = run
 
     def decide(self, request: ChoiceRequest) -> tuple[Version, StoreDecision]:
         """Choose, count and journal; also the version that decided. Raises MessageError."""
@@ -344,7 +345,12 @@ class Choices:
         first = requests[0]
         if events:
             self._database.many(
-                "add_journal_decided", events, time=now, actor=first.actor, cluster=first.cluster
+                "add_journal_decided",
+                events,
+                time=now,
+                actor=first.actor,
+                cluster=first.cluster,
+                run=self._run,
             )
         return numbered
 

@@ -43,6 +43,8 @@ class RecordedDecision(NamedTuple):
     sequence: int | None
     detail: str | None
     said: str | None
+    run: str | None = None
+    """The name of the run of many messages with which it came."""
 
     @property
     def message(self) -> dict[str, Any]:
@@ -108,7 +110,8 @@ def decision_at(database: Database, number: int) -> Decision:
         )
     recorded = RecordedDecision(*rows[0])
     if recorded.sequence is None:
-        return Decision(None, None, None, DecisionContext(CONTROL, recorded.cluster))
+        context = DecisionContext(CONTROL, recorded.cluster, run=recorded.run or "")
+        return Decision(None, None, None, context)
     row = read_row(database, recorded.cluster, "cluster")
     version = read_version(database, row, recorded.version)
     if version.made_ahead:
@@ -117,6 +120,9 @@ def decision_at(database: Database, number: int) -> Decision:
     else:
         found_then = _one_by_one(database, row, version, recorded)
     decision = _again(found_then, recorded)
+    if recorded.run is not None:
+        context = msgspec.structs.replace(decision.context, run=recorded.run)
+        decision = msgspec.structs.replace(decision, context=context)
     names = [None] if not decision.copies else [copy.destination for copy in decision.copies]
     if recorded.destination not in names or decision.sequence != recorded.sequence:
         raise StoreError(

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 from weakref import WeakSet
 
 from fairlead.errors import (
+    ClusterHeldError,
     ConversationError,
     DiskFullError,
     EnvironmentProblem,
@@ -50,6 +51,7 @@ REFUSED: Final[dict[str | None, type[MessageError | StoreError]]] = {
     "FL007": StoreError,
     "FL008": ConversationError,
     "FL009": MessageError,
+    "FL010": ClusterHeldError,
 }
 """What the functions of the schema raise."""
 HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]]*)(:\d{0,5})?")

@@ -14,8 +14,9 @@ from pathlib import Path
 from time import monotonic, sleep, time_ns
 from typing import Any, Final
 
-from fairlead.errors import DiskFullError, StoreError
+from fairlead.errors import ClusterHeldError, DiskFullError, StoreError
 from fairlead.store.database.port import Row
+from fairlead.store.database.run_file import RunFile
 from fairlead.store.database.same_file import SameFile
 from fairlead.store.database.statements import statements
 
@@ -248,6 +249,9 @@ def split(script: str) -> Iterator[str]:
 def _store_error(error: sqlite3.Error, place: str) -> StoreError:
     """What the error is to the user. SQLite calls some of what a full disk does an I/O error."""
     full = "full" in str(error)
+    run = RunFile(Path(place)).look() if "locked" in str(error) else None
+    if run is not None:
+        return ClusterHeldError(f"{place}: {_in_words(error)}: {run.doing}")
     if "disk I/O" in str(error):
         with suppress(OSError):
             full = shutil.disk_usage(Path(place).parent).free < ROOM

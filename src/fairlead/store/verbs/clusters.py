@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from fairlead.balance.message import CONTROL
 from fairlead.balance.objects import repr_of
-from fairlead.errors import MessageError
+from fairlead.errors import ClusterHeldError, MessageError
 from fairlead.store.arguments import cluster_name, run_name, whole
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.database.clock import set_clock, time_of
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fairlead.store.clusters.bulk_runs import BulkRun
     from fairlead.store.clusters.choosing import ChoiceRequest
     from fairlead.store.clusters.deliveries import Delivery
+    from fairlead.store.clusters.held_clusters import HeldClusters
     from fairlead.store.clusters.reserving import PreparedTurns, Reservation
     from fairlead.store.clusters.shares import PoolShares
     from fairlead.store.clusters.staging import StagedRun
@@ -40,6 +41,9 @@ NOTHING: Final[Mapping[str, object]] = {}
 
 class ClusterVerbs(TransactionVerbs):
     """Choose, publish and change, in one transaction with the user's own rows."""
+
+    _run: int | None = None
+    """The number of the run of many messages that was begun."""
 
     def next_destination(self, cluster: str, /, **message: object) -> StoreDecision:
         """Choose where a message goes, and count it, as `Store.next_destination` does."""
@@ -117,7 +121,7 @@ class ClusterVerbs(TransactionVerbs):
             return []
         memory = self._context.memory
         with self._undone_if_refused():
-            choices = Choices(self._database, memory)
+            choices = Choices(self._database, memory, self._run)
             return publish_many(self._database, choices, memory, requests, batch)
 
     def begin_run(self, name: str, batch: int = 0) -> None:
@@ -132,13 +136,20 @@ class ClusterVerbs(TransactionVerbs):
         whole("batch", batch, 0)
         context = self._context
         with self._undone_if_refused():
-            begin_run(self._database, run_name(name), batch, context.clock(), context.actor)
+            self._run = begin_run(
+                self._database, run_name(name), batch, context.clock(), context.actor
+            )
 
     def end_run(self, name: str, messages: int) -> None:
         """End what was begun with `begin_run`. `messages`: how many were published."""
         self._check()
         whole("messages", messages, 0)
         self._database.run("end_bulk_run", name=run_name(name), messages=messages)
+
+    def hold_clusters(self, hold: HeldClusters) -> None:
+        """Keep the clusters of a run from everybody else until the transaction ends."""
+        self._check()
+        hold.begin(self._database)
 
     def reserve_turns(
         self, number: int, cluster: str, count: int, prepared: PreparedTurns
@@ -337,6 +348,7 @@ class StoreClusters(StoreVerbs):
         """
         from fairlead.store.clusters.choosing import ChoiceRequest, decide_one
 
+        self.refuse_held(cluster)
         self._retention.look(dead=False)
         if self._one_call:
             context = self._context
@@ -368,6 +380,7 @@ class StoreClusters(StoreVerbs):
         from fairlead.store.clusters.choosing import ChoiceRequest
         from fairlead.store.clusters.publishing import publish_one
 
+        self.refuse_held(cluster)
         self._retention.look(dead=False)
         at_any_time = more.keys().isdisjoint({"delay", "expires"})
         if self._one_call and at_any_time and {"group", "type"}.isdisjoint(message):
@@ -391,6 +404,7 @@ class StoreClusters(StoreVerbs):
         Each message is a table with `body`, what `send` takes, and `message`: its routing
         attributes, as `publish` has them. Raises as `publish`, and then none was published.
         """
+        self.refuse_held(cluster)
         return self._publish_many(cluster, list(messages))
 
     _publish_many = alone(ClusterVerbs.publish_many)
@@ -410,6 +424,43 @@ class StoreClusters(StoreVerbs):
             finally:
                 if not database.lost:
                     run.end()
+
+    @contextmanager
+    def held_clusters(
+        self, name: str, clusters: Iterable[str], others: str
+    ) -> Iterator[HeldClusters]:
+        """Clusters that a transaction of the block keeps from others, for the run of this name.
+
+        `others`: what becomes of those who would choose in them meanwhile: `wait` (for as long as
+        for any lock), or `refuse` (at once); either is told the name. Raises MessageError.
+        """
+        from fairlead.store.clusters.held_clusters import HeldByFile, HeldBySession, checked_others
+
+        named = run_name(name), [cluster_name(cluster) for cluster in clusters]
+        hold: HeldClusters
+        with self._connection() as database:
+            if database.has_one_writer:
+                hold = HeldByFile(self.place, *named, checked_others(others))
+            else:
+                hold = HeldBySession(database, *named, checked_others(others))
+            try:
+                yield hold
+            finally:
+                hold.end()
+
+    def refuse_held(self, cluster: str) -> None:
+        """Where whoever writes is alone, look before the wait whether a run refuses others.
+
+        Elsewhere the statement that chooses looks. Raises ClusterHeldError.
+        """
+        if self._one_call:
+            return
+        from fairlead.store.clusters.held_clusters import REFUSE
+        from fairlead.store.database.run_file import RunFile
+
+        run = RunFile(Path(self.place)).look()
+        if run is not None and run.others == REFUSE and cluster in run.clusters:
+            raise ClusterHeldError(run.refusal(cluster))
 
     def can_reserve(self, cluster: str) -> bool:
         """Whether a run can reserve its turns of a cluster, so that nobody waits for it.

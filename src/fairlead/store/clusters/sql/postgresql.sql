@@ -118,7 +118,7 @@ SELECT * FROM fairlead._run_add_event(
 SELECT fairlead._run_add_decided(
   %(time)s, %(actor)s, %(cluster)s, %(id)s::bigint[], %(group)s::text[], %(key)s::text[], %(type)s::text[],
   %(version)s::bigint[], %(stream)s::text[], %(destination)s::text[], %(address)s::text[],
-  %(outcome)s::text[], %(sequence)s::bigint[], %(said)s::text[], %(detail)s::text[]);
+  %(outcome)s::text[], %(sequence)s::bigint[], %(said)s::text[], %(detail)s::text[], %(run)s);
 
 -- begin_bulk_run: a run has a name, and nobody else's is called so; no row where one was
 SELECT * FROM fairlead._run_begin_bulk_run(%(name)s, %(batch)s, %(at)s, %(actor)s);
@@ -128,6 +128,12 @@ SELECT fairlead._run_end_bulk_run(%(name)s, %(messages)s);
 
 -- begin_staging: begin to bring a run; the number of its table
 SELECT * FROM fairlead._run_begin_staging(%(name)s);
+
+-- begin_holding: begin to bring a run that keeps clusters from others; its number
+SELECT * FROM fairlead._run_begin_holding(%(name)s, %(clusters)s::text[], %(others)s);
+
+-- hold_clusters: nobody but this transaction chooses in the clusters of a run, until it ends
+SELECT fairlead._run_hold_clusters(%(number)s);
 
 -- end_staging: nothing is left of what was brought
 SELECT fairlead._run_end_staging(%(number)s);
@@ -161,16 +167,19 @@ SELECT id, kind, version, destination, outcome, stream, sequence, detail, said F
 WHERE cluster = %(cluster)s AND id > %(after)s AND id < %(until)s ORDER BY id;
 
 -- decision: a decision in the journal
-SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
+SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said,
+  (SELECT b.name FROM fairlead.bulk_runs b WHERE b.number = _cluster_events.run)
 FROM fairlead._cluster_events WHERE id = %(number)s AND kind = 'decided';
 
 -- decisions_about: the decisions about a message in the journal, the latest first
-SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
+SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said,
+  (SELECT b.name FROM fairlead.bulk_runs b WHERE b.number = _cluster_events.run)
 FROM fairlead._cluster_events WHERE cluster = %(cluster)s AND kind = 'decided' AND key <> '' AND key = %(key)s
 ORDER BY id DESC;
 
 -- decision_in_place: the decision with a place in a stream
-SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
+SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said,
+  (SELECT b.name FROM fairlead.bulk_runs b WHERE b.number = _cluster_events.run)
 FROM fairlead._cluster_events WHERE cluster = %(cluster)s AND kind = 'decided' AND stream = %(stream)s
   AND sequence = %(sequence)s ORDER BY id DESC LIMIT 1;
 

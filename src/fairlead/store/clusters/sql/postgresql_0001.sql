@@ -110,12 +110,13 @@ CREATE INDEX acknowledgements_guaranteed ON fairlead.acknowledgements (guarantee
 
 -- What happened to clusters: whoever chooses needs it, and nothing that was said of messages in queues.
 CREATE VIEW fairlead._cluster_events WITH (security_barrier = true) AS
-SELECT id, kind, key, cluster, version, stream, destination, address, outcome, sequence, detail, said
+SELECT id, kind, key, cluster, version, stream, destination, address, outcome, sequence, detail, said, run
 FROM fairlead.journal WHERE cluster IS NOT NULL;
 
 -- Runs that have brought many messages at once, so that each is brought once.
 CREATE TABLE fairlead.bulk_runs (
-  name TEXT PRIMARY KEY,
+  number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
   batch BIGINT NOT NULL,                      -- the last part of it that arrived; 0: it has one part
   at BIGINT NOT NULL,                         -- when that was
   actor TEXT NOT NULL,
@@ -128,6 +129,15 @@ CREATE TABLE fairlead.bulk_staging (
   name TEXT PRIMARY KEY,                      -- the run
   number INTEGER GENERATED ALWAYS AS IDENTITY,
   login TEXT NOT NULL DEFAULT session_user
+);
+
+-- The clusters that runs keep from everybody else until they are published, all of them in one transaction.
+CREATE TABLE fairlead.bulk_held (
+  number INTEGER NOT NULL,                    -- the run's
+  cluster TEXT NOT NULL,
+  others TEXT NOT NULL,                       -- whoever chooses there meanwhile: wait, refuse
+  since BIGINT NOT NULL,
+  PRIMARY KEY (cluster, number)
 );
 
 -- The turns that runs have reserved and not used yet.

@@ -261,6 +261,7 @@ DECLARE
   left_over bigint;
   reset bigint;
 BEGIN
+  PERFORM fairlead._await_run(p_cluster, true);
   SELECT * INTO c FROM fairlead.clusters WHERE name = p_cluster FOR NO KEY UPDATE;
   IF c.id IS NULL OR c.rule = '' THEN
     PERFORM fairlead._refuse_cluster(p_cluster);

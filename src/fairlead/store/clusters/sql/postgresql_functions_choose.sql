@@ -62,6 +62,7 @@ BEGIN
     RETURN NEXT;
     RETURN;
   END IF;
+  PERFORM fairlead._await_run(p_cluster, false);
   LOOP
     UPDATE fairlead.clusters SET taken = taken + 1
       WHERE name = p_cluster AND allocation = 'exact' AND rule <> ''

@@ -9,6 +9,7 @@ RETURNS TABLE (
   o_state text, o_int8 bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM fairlead._await_run(p_name, true);
   RETURN QUERY
     SELECT id, name, allocation, rule, reset_every, reset_due, due, version, stamp, first, taken, revision,
            state, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
@@ -23,6 +24,7 @@ RETURNS TABLE (
   o_state text, o_int8 bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM fairlead._await_run(p_name, false);
   RETURN QUERY
     UPDATE fairlead.clusters SET taken = taken + 1 WHERE name = p_name AND allocation = 'exact'
     RETURNING id, name, allocation, rule, reset_every, reset_due, due, version, stamp, first, taken,
@@ -222,16 +224,16 @@ END $$;
 CREATE OR REPLACE FUNCTION fairlead._run_add_decided(
   p_time bigint, p_actor text, p_cluster text, p_id bigint[], p_group text[], p_key text[], p_type text[],
   p_version bigint[], p_stream text[], p_destination text[], p_address text[], p_outcome text[],
-  p_sequence bigint[], p_said text[], p_detail text[])
+  p_sequence bigint[], p_said text[], p_detail text[], p_run bigint)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM fairlead._check_events('{decided}', p_time, p_id);
   PERFORM fairlead._check_asked(r."group", r.key, r.type, p_actor, r.said)
     FROM unnest(p_group, p_key, p_type, p_said) AS r ("group", key, type, said);
   INSERT INTO fairlead.journal (id, time, kind, queue, group_name, key, tenant, type, actor, detail, cluster,
-    version, stream, destination, address, outcome, sequence, said)
+    version, stream, destination, address, outcome, sequence, said, run)
   SELECT coalesce(r.id, nextval('fairlead.numbers')), p_time, 'decided', '', r."group", r.key, '', r.type,
-    p_actor, r.detail, p_cluster, r.version, r.stream, r.destination, r.address, r.outcome, r.sequence, r.said
+    p_actor, r.detail, p_cluster, r.version, r.stream, r.destination, r.address, r.outcome, r.sequence, r.said, p_run
   FROM unnest(p_id, p_group, p_key, p_type, p_version, p_stream, p_destination, p_address, p_outcome,
       p_sequence, p_said, p_detail)
     AS r (id, "group", key, type, version, stream, destination, address, outcome, sequence, said, detail);
@@ -250,7 +252,7 @@ BEGIN
     VALUES (p_name, p_batch, p_at, p_actor, 0)
     ON CONFLICT (name) DO UPDATE SET batch = excluded.batch, at = excluded.at, actor = excluded.actor
       WHERE b.batch < excluded.batch
-    RETURNING b.batch;
+    RETURNING b.number;
 END $$;
 
 -- How much a run has brought.

@@ -27,9 +27,12 @@ BEGIN
   FOR left_over IN SELECT b.name, b.number FROM fairlead.bulk_staging b FOR UPDATE SKIP LOCKED LOOP
     CONTINUE WHEN NOT pg_try_advisory_xact_lock(1181641070, left_over.number);
     BEGIN
-      EXECUTE format('LOCK TABLE fairlead.staged_%s IN ACCESS EXCLUSIVE MODE NOWAIT', left_over.number);
+      IF to_regclass(format('fairlead.staged_%s', left_over.number)) IS NOT NULL THEN
+        EXECUTE format('LOCK TABLE fairlead.staged_%s IN ACCESS EXCLUSIVE MODE NOWAIT', left_over.number);
+      END IF;
       EXECUTE format('DROP TABLE IF EXISTS fairlead.staged_%s, fairlead.ranked_%s', left_over.number, left_over.number);
       PERFORM fairlead._give_back_turns(left_over.number);
+      DELETE FROM fairlead.bulk_held h WHERE h.number = left_over.number;
       DELETE FROM fairlead.bulk_staging b WHERE b.number = left_over.number;
       swept := swept + 1;
     EXCEPTION WHEN lock_not_available THEN NULL;  -- a task of its own still writes; the next look finds it
@@ -38,9 +41,9 @@ BEGIN
   RETURN NEXT swept;
 END $$;
 
--- Begin to bring a run; the number of its table. The lock is the session's.
-CREATE OR REPLACE FUNCTION fairlead._run_begin_staging(p_name text) RETURNS SETOF bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+-- Begin to bring a run; its number. The lock is the session's.
+CREATE OR REPLACE FUNCTION fairlead._begin_bringing(p_name text) RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v_number integer;
 BEGIN
@@ -57,6 +60,15 @@ BEGIN
     PERFORM fairlead._refuse(format('run %L: found the lock of its number in other hands, allowed: again',
       p_name), 'FL007');
   END IF;
+  RETURN v_number;
+END $$;
+
+-- The same; with the number of a table for its messages.
+CREATE OR REPLACE FUNCTION fairlead._run_begin_staging(p_name text) RETURNS SETOF bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  v_number integer := fairlead._begin_bringing(p_name);
+BEGIN
   EXECUTE format('CREATE UNLOGGED TABLE fairlead.staged_%s (row BIGINT GENERATED ALWAYS AS IDENTITY, '
     'attempt TEXT NOT NULL, cluster TEXT NOT NULL, key BIGINT NOT NULL, id TEXT NOT NULL, group_name TEXT, '
     'tenant TEXT NOT NULL, priority BIGINT, type TEXT, cost BIGINT NOT NULL, delay BIGINT NOT NULL, '
@@ -82,6 +94,7 @@ BEGIN
   PERFORM fairlead._check_staging(p_number);
   EXECUTE format('DROP TABLE IF EXISTS fairlead.staged_%s, fairlead.ranked_%s', p_number, p_number);
   PERFORM fairlead._give_back_turns(p_number);
+  DELETE FROM fairlead.bulk_held h WHERE h.number = p_number;
   DELETE FROM fairlead.bulk_staging b WHERE b.number = p_number;
   PERFORM pg_advisory_unlock(1181641070, p_number::integer);
 END $$;
@@ -228,12 +241,13 @@ BEGIN
   END IF;
   EXECUTE format($q$
     INSERT INTO fairlead.journal (time, kind, queue, group_name, key, tenant, type, actor, cluster, version,
-      stream, destination, address, outcome, sequence, said)
+      stream, destination, address, outcome, sequence, said, run)
     SELECT $2, 'decided', '', coalesce(s.group_name, ''), s.id, '', nullif(s.type, ''), $3, $1, $4, $1, c.name,
-      c.address, CASE WHEN c.place IS NULL THEN 'control' ELSE 'routed' END, $5 + c.place, s.said
+      c.address, CASE WHEN c.place IS NULL THEN 'control' ELSE 'routed' END, $5 + c.place, s.said,
+      (SELECT b.number FROM fairlead.bulk_runs b JOIN fairlead.bulk_staging g USING (name) WHERE g.number = $6)
     FROM fairlead.chosen_%s_%s c JOIN fairlead.staged_%s s USING (row)
     ORDER BY s.key, s.id COLLATE "C" $q$, p_number, own, p_number)
-    USING p_cluster, now, p_actor, p_version, p_first;
+    USING p_cluster, now, p_actor, p_version, p_first, p_number;
   RETURN QUERY EXECUTE format($q$
     SELECT c.name, count(*) FROM fairlead.chosen_%s_%s c WHERE c.name IS NOT NULL GROUP BY c.name
     UNION ALL SELECT NULL, $1 $q$, p_number, own) USING gone;

@@ -119,15 +119,15 @@ RETURNING id;
 
 -- add_journal_decided: record decisions
 INSERT INTO fairlead_journal (id, group_name, key, type, version, stream, destination, address, outcome,
-  sequence, said, detail, time, kind, queue, tenant, actor, cluster)
+  sequence, said, detail, time, kind, queue, tenant, actor, cluster, run)
 VALUES (:id, :group, :key, :type, :version, :stream, :destination, :address, :outcome, :sequence, :said,
-  :detail, :time, 'decided', '', '', :actor, :cluster);
+  :detail, :time, 'decided', '', '', :actor, :cluster, :run);
 
 -- begin_bulk_run: a run has a name, and nobody else's is called so; no row where one was
 INSERT INTO fairlead_bulk_runs (name, batch, at, actor, messages) VALUES (:name, :batch, :at, :actor, 0)
 ON CONFLICT (name) DO UPDATE SET batch = excluded.batch, at = excluded.at, actor = excluded.actor
   WHERE fairlead_bulk_runs.batch < excluded.batch
-RETURNING batch;
+RETURNING number;
 
 -- end_bulk_run: how much it has brought
 UPDATE fairlead_bulk_runs SET messages = messages + :messages WHERE name = :name;
@@ -140,16 +140,19 @@ SELECT id, kind, version, destination, outcome, stream, sequence, detail, said F
 WHERE cluster = :cluster AND id > :after AND id < :until ORDER BY id;
 
 -- decision: a decision in the journal
-SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
+SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said,
+  (SELECT b.name FROM fairlead_bulk_runs b WHERE b.number = fairlead_journal.run)
 FROM fairlead_journal WHERE id = :number AND kind = 'decided';
 
 -- decisions_about: the decisions about a message in the journal, the latest first
-SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
+SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said,
+  (SELECT b.name FROM fairlead_bulk_runs b WHERE b.number = fairlead_journal.run)
 FROM fairlead_journal WHERE cluster = :cluster AND kind = 'decided' AND key <> '' AND key = :key
 ORDER BY id DESC;
 
 -- decision_in_place: the decision with a place in a stream
-SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said
+SELECT id, cluster, version, destination, address, outcome, stream, sequence, detail, said,
+  (SELECT b.name FROM fairlead_bulk_runs b WHERE b.number = fairlead_journal.run)
 FROM fairlead_journal WHERE cluster = :cluster AND kind = 'decided' AND stream = :stream
   AND sequence = :sequence ORDER BY id DESC LIMIT 1;
 

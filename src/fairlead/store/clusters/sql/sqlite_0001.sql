@@ -109,12 +109,13 @@ CREATE INDEX fairlead_acknowledgements_guaranteed ON fairlead_acknowledgements (
 
 -- Runs that have brought many messages at once, so that each is brought once.
 CREATE TABLE fairlead_bulk_runs (
-  name TEXT NOT NULL PRIMARY KEY,
+  number INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
   batch INTEGER NOT NULL,                      -- the last part of it that arrived; 0: it has one part
   at INTEGER NOT NULL,                         -- when that was
   actor TEXT NOT NULL,
   messages INTEGER NOT NULL                    -- that were published, of all parts
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- The destinations of all clusters, as PostgreSQL has them; here the view only shows them.
 CREATE VIEW fairlead_machines AS

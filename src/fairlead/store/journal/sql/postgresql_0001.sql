@@ -24,6 +24,7 @@ CREATE TABLE fairlead.journal (
   address TEXT,
   outcome TEXT,
   sequence BIGINT,
+  run BIGINT,                                -- of many messages, with which it came
   said TEXT,                                 -- JSON: what the message said that was decided about
   login TEXT DEFAULT session_user,           -- who was logged in; by itself, of whoever writes
   -- Whatever door an event comes by, its names are short.

@@ -23,6 +23,7 @@ CREATE TABLE fairlead_journal (
   address TEXT,
   outcome TEXT,
   sequence INTEGER,
+  run INTEGER,                               -- of many messages, with which it came
   said TEXT                                  -- JSON: what the message said that was decided about
 ) STRICT;
 CREATE INDEX fairlead_journal_published ON fairlead_journal (cluster, key)
