@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from fairlead import Store
+from fairlead.errors import QueueFullError
 from tests.channels.sites import Sites, sites_of, written
 
 BOTH = """
@@ -215,6 +216,38 @@ def test_amqp_links_bind_as_long_as_they_live(tmp_path: Path) -> None:
         assert sorted(ways) == [TO_2, TO_3]
         connection.close()
         arrived(sites, 3, 3)
+
+
+def test_an_answer_finds_its_way_back(tmp_path: Path) -> None:
+    from proton import Message
+
+    with sites_of(tmp_path, "sqlite", written(tmp_path, BOTH)) as sites:
+        sites.start()
+        sites.stores["QM1"].send("ANSWERS", "there is such a queue")
+        asking = sites.servers["QM1"].connect()
+        message = Message(body="how many?", reply_to="ANSWERS", correlation_id="c-1", subject="Q")
+        asking.create_sender("ORDERS@QM2").send(message)
+        answering = sites.servers["QM2"].connect()
+        receiver = answering.create_receiver("ORDERS")
+        asked = receiver.receive(timeout=20)
+        receiver.accept()
+        assert (asked.body, asked.reply_to) == ("how many?", "ANSWERS@QM1")
+        assert (asked.correlation_id, asked.subject) == ("c-1", "Q")
+        answering.create_sender(asked.reply_to).send(Message(body="three"))
+        sites.until(lambda: sites.count("QM1", "ANSWERS") == 2)
+        assert sites.bodies("QM1", "ANSWERS") == ["there is such a queue", "three"]
+        for connection in (asking, answering):
+            connection.close()
+
+
+def test_a_full_transmission_queue_refuses_puts(sites: Sites) -> None:
+    store = sites.stores["QM1"]
+    store.want_channel(TO_2, "stopped")
+    sites.until_state("QM1", TO_2, "stopped")
+    store.set_limits(f"channel:{TO_2}", max_waiting=1)
+    put(sites, 1, "ORDERS@QM2")
+    with pytest.raises(QueueFullError, match="found more than 1 messages"):
+        put(sites, 1, "ORDERS@QM2")
 
 
 def last_way(store: Store) -> str:

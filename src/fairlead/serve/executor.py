@@ -49,6 +49,7 @@ from fairlead.serve.temporary import KEPT, Temporaries
 from fairlead.store.arguments import OWN
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.message import Message
+from fairlead.store.queues.bodies import Envelope
 from fairlead.store.queues.settlement import Settlement
 from fairlead.store.queues.taken_group import Claim, TakenGroup
 from fairlead.store.store import Store
@@ -243,7 +244,7 @@ class Executor:
             self._store.refuse_held(name)
         with self._store.taking() as took:
             with self._store.transaction() as tx:
-                _Doing(self._store, tx, missing).do(units)
+                _Doing(self._store, tx, missing, self._manager).do(units)
                 taken = [
                     tx.take_now(take.queue, claim)
                     for take, claim in zip(takes, claims, strict=True)
@@ -291,8 +292,11 @@ def _is_silent(error: UserError, began: float) -> bool:
 class _Doing:
     """Units of work in one transaction: the sends to one queue together, then what is settled."""
 
-    def __init__(self, store: Store, tx: Transaction, missing: set[str]) -> None:
+    def __init__(
+        self, store: Store, tx: Transaction, missing: set[str], manager: ServedManager | None
+    ) -> None:
         """`tx`: open; whoever made it commits it. `missing`: temporary queues that are gone."""
+        self._manager = manager
         self._store, self._tx, self._missing = store, tx, missing
         self._batches: dict[str, list[dict[str, Any]]] = {}
         self._ends: dict[str, list[Settlement]] = {}
@@ -351,7 +355,10 @@ class _Doing:
 
     def _put(self, send: Send) -> StoreDecision:
         """By the link on which it came the queue is open, if it came on one for that queue."""
-        return self._tx.put(send.to, send.body, send.said, reply_to=send.reply_to, **send.more)
+        body = send.body
+        if self._manager is not None and send.reply_to and isinstance(body, Envelope):
+            body = messages.answered_at(body, self._manager.name)
+        return self._tx.put(send.to, body, send.said, **send.more)
 
     def _publish(self, send: Send) -> StoreDecision:
         """Of what a program says in its application properties, the policy gets what it reads."""

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.serve import codec
-from fairlead.serve.codec import CodecError, DescribedValue, Symbol, Timestamp, UByte, UInt
+from fairlead.serve.codec import CodecError, DescribedValue, Symbol, Timestamp, UByte, UInt, ULong
 from fairlead.store.queues.bodies import BYTES, JSON, TEXT, Envelope
 
 HEADER, DELIVERY_ANNOTATIONS, ANNOTATIONS, PROPERTIES, APPLICATION_PROPERTIES = range(0x70, 0x75)
@@ -40,6 +40,10 @@ PROPERTY_NAMES: Final = (
     *("content_encoding", "absolute_expiry", "creation_time", "group_id", "group_sequence"),
     "reply_to_group_id",
 )
+REPLY_TO: Final = 4
+"""Its place in the properties."""
+AT: Final = "@"
+"""Between a queue and its queue manager, in an address."""
 TEXTS: Final = (0xA1, 0xB1, 0xA3, 0xB3)
 BINARIES: Final = (0xA0, 0xB0)
 SHORT: Final = frozenset((0xA0, 0xA1, 0xC0, 0xC1))
@@ -159,6 +163,21 @@ def incoming(raw: bytes) -> Incoming:
         body = [_moved(part, size) for part in body]  # it stands before them
     message.body = _body(rest, body, budget)
     return message
+
+
+def answered_at(envelope: Envelope, manager: str) -> Envelope:
+    """The same message, whose reply-to says at which queue manager the queue is."""
+    raw = envelope.raw
+    for section in sections(raw):
+        if section.kind != PROPERTIES or raw[section.value] == EMPTY:
+            continue
+        fields = _list_of(raw, section)
+        queue = fields[REPLY_TO] if len(fields) > REPLY_TO else None
+        if isinstance(queue, str) and AT not in queue:
+            fields[REPLY_TO] = f"{queue}{AT}{manager}"
+            properties = codec.encode(DescribedValue(ULong(PROPERTIES), fields))
+            return incoming(raw[: section.start] + properties + raw[section.end :]).body
+    return envelope
 
 
 def _moved(section: Section, by: int) -> Section:

@@ -114,12 +114,10 @@ def put(
     address: PutAddress,
     message: OutgoingMessage,
     binding: Mapping[str, object],
-    reply_to: str,
 ) -> StoreDecision:
     """PutCall a message to a queue that may be anywhere, by the cluster of this queue manager.
 
-    `binding`: how it is bound, and by whom. `reply_to`: the queue for an answer; without a queue
-    manager it is this one's. Raises MessageError, NoDestinationError.
+    `binding`: how it is bound, and by whom. Raises MessageError, NoDestinationError.
     """
     row = known_site(how.database, "put")
     state = state_of(how.database, how.memory, row.cluster)
@@ -136,10 +134,7 @@ def put(
     is_open = attributes.get("producer") or attributes.get("bind")
     if not is_open and state.bind_default(state.key(state.values_of(attributes))) == ON_OPEN:
         attributes["bind"] = NOT_FIXED  # it was opened for this message alone
-    answer = PutAddress.of(reply_to)
-    if reply_to and not answer.manager:
-        reply_to = f"{answer.queue}{AT}{row.name}"
-    route = Route("" if is_known else address.queue, reply_to)
+    route = Route("" if is_known else address.queue)
     key = message.key or ""
     request = ChoiceRequest(row.cluster, attributes, how.now, how.actor, key, route)
     return publish(how.database, Choices(how.database, how.memory), request, message)

@@ -27,8 +27,6 @@ class Route(Struct, frozen=True):
 
     queue: str = ""
     """At its queue manager, where the policy is not told of the queue."""
-    reply_to: str = ""
-    """QUEUE@QUEUE_MANAGER, for whoever answers."""
     way: tuple[str, ...] = ()
     """The queue managers that it has left, the first first."""
     id: str | None = None

@@ -42,8 +42,6 @@ class ChannelVerbs(TransactionVerbs):
         queue: str,
         body: object,
         message: Mapping[str, object] = NOTHING,
-        *,
-        reply_to: str = "",
         **more: Unpack[Sending],
     ) -> StoreDecision:
         """Put a message to a queue that may be at several queue managers, as `Store.put` does."""
@@ -55,7 +53,7 @@ class ChannelVerbs(TransactionVerbs):
         now = time_of(self._database, self._context.clock())
         new_message = outgoing(body, now, **more)
         with self._undone_if_refused():
-            return put(self._putting(), address, new_message, message, reply_to)
+            return put(self._putting(), address, new_message, message)
 
     def close_opener(self, queue: str, opener: str) -> None:
         """Whoever had opened a queue has closed it: on-open, it was bound to one way."""
@@ -116,19 +114,16 @@ class StoreChannels(StoreVerbs):
         queue: str,
         body: object,
         message: Mapping[str, object] = NOTHING,
-        *,
-        reply_to: str = "",
         **more: Unpack[Sending],
     ) -> StoreDecision:
         """Put a message to a queue that may be at several queue managers.
 
         This store's queue manager chooses by its cluster: a local instance, else a channel, in
         whose transmission queue the message waits. `queue`: its name, or QUEUE@QUEUE_MANAGER.
-        `message`: `bind` and `producer`, who has opened the queue. `reply_to`: a queue for the
-        answer, of this queue manager unless it names another. `more`: as `send` takes it. Raises
-        MessageError, NoDestinationError.
+        `message`: `bind` and `producer`, who has opened the queue. `more`: as `send`
+        takes it. Raises MessageError, NoDestinationError.
         """
-        return self._put(queue, body, message, reply_to=reply_to, **more)
+        return self._put(queue, body, message, **more)
 
     _put = alone(ChannelVerbs.put)
     close_opener = alone(ChannelVerbs.close_opener)
