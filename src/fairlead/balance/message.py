@@ -6,7 +6,7 @@ definitions check a live message and write the checks that Spark runs on a table
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Final
@@ -123,6 +123,21 @@ def text(message: Message, name: str) -> str:
     if words is not None and word and word not in words:
         raise MessageError(f"message {name}: found {word!r}, allowed: {', '.join(words)}, empty")
     return word
+
+
+def texts(message: Message, names: Iterable[str]) -> AttributeValues:
+    """Several attributes as text; each is asked once, as messages are many."""
+    get = message.get
+    values = []
+    for name in names:
+        value = get(name)
+        if value is None:
+            values.append("")
+        elif type(value) is str and name not in ALLOWED_WORDS:
+            values.append(value)
+        else:
+            values.append(text(message, name))
+    return tuple(values)
 
 
 def not_by_name(value: object) -> MessageError:

@@ -25,6 +25,7 @@ from fairlead.balance.message import (
     AttributeValues,
     Message,
     text,
+    texts,
 )
 from fairlead.balance.objects import Object, Ref
 from fairlead.balance.policy import ClusterTables, Policy
@@ -127,7 +128,7 @@ class ClusterState(ABC, Generic[T, K, C]):
 
     def values_of(self, message: Message) -> AttributeValues:
         """The attributes that this policy reads of a message."""
-        return self.normal(tuple(text(message, name) for name in self.policy.reads))
+        return self.normal(texts(message, self.policy.reads))
 
     def normal(self, values: AttributeValues) -> AttributeValues:
         """The attributes with what the policy fills in."""

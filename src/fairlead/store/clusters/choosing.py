@@ -293,8 +293,10 @@ class Choices:
                 yield version, _uncounted(version, decision.outcome), False
                 continue
             row = row._replace(taken=row.taken + 1)
-            cluster.sent.update(id_ for id_, _ in _to_of(cluster, decision))
-            yield version, _decided(cluster, decision), binding is not None and binding.follows
+            decided = _decided(cluster, decision)
+            for id_, _ in decided.to:
+                cluster.sent[id_] += 1
+            yield version, decided, binding is not None and binding.follows
         row = row._replace(revision=revision(), state=json.dumps(cluster.state()))
         set_row(self._database, row)
         self._memory.keep(self._memory.states, row.id, (row.revision, cluster))
@@ -479,7 +481,7 @@ def to(
 ) -> tuple[tuple[int, str], ...]:
     """What a completion names of these destinations. `values`: of the message that went there."""
     cluster = version.start.cluster
-    part = json.dumps(cluster.partition(values))
+    part = json.dumps(cluster.partition(values)) if cluster.policy.partition_by else NO_PART
     return tuple((version.ids[cluster.member_called(name, values)], part) for name in names)
 
 
