@@ -254,3 +254,46 @@ def last_way(store: Store) -> str:
     """The destination of the latest decision."""
     *_, last = store.journal(kind="decided")
     return str(last.destination)
+
+
+def test_what_is_not_bound_goes_another_way_after_a_time(tmp_path: Path) -> None:
+    file = written(tmp_path, BOTH, of={"QM2": {"rechoose_after": 0.3}})
+    with sites_of(tmp_path, "sqlite", file) as sites:
+        sites.start("QM1", "QM3")
+        store = sites.stores["QM1"]
+        for number in range(4):
+            store.put("ORDERS", number, id=f"id-{number}", group="kim")
+        with store.transaction() as tx:  # who has opened the queue keeps his way
+            for number in range(2):
+                tx.put("ORDERS@QM2", f"bound {number}", {"bind": "on-open", "producer": "p"})
+        sites.until(lambda: sites.count("QM3", "ORDERS") == 4)
+        assert sites.count("QM1", f"channel:{TO_2}") == 2
+        assert sorted(sites.bodies("QM3", "ORDERS")) == [0, 1, 2, 3]
+        sites.start("QM2")
+        sites.until(lambda: sites.count("QM2", "ORDERS") == 2)
+
+
+@pytest.mark.slow
+def test_a_server_that_hangs_is_found_out(sites: Sites) -> None:
+    warm(sites)
+    sites.servers["QM2"].process.send_signal(signal.SIGSTOP)
+    put(sites, 1, "ORDERS@QM2")
+    sites.until(lambda: sites.state("QM1", TO_2) == "retrying", 120)
+    assert put(sites, 3) == "333"
+    sites.servers["QM2"].process.send_signal(signal.SIGCONT)
+    sites.until(lambda: sites.count("QM2", "ORDERS") == 2, 120)
+    sites.until(lambda: sites.count("QM3", "ORDERS") == 4)
+
+
+def test_a_changed_file_takes_effect_with_the_next_start(tmp_path: Path) -> None:
+    file = written(tmp_path, BOTH)
+    with sites_of(tmp_path, "sqlite", file) as sites:
+        sites.start()
+        put(sites, 2)
+        arrived(sites, 1, 1)
+        for name in ("QM1", "QM2", "QM3"):
+            sites.kill(name)
+        file.write_text(file.read_text() + '\n[[queue]]\nname = "PARCELS"\nqueue_manager = "QM3"\n')
+        sites.start()
+        assert put(sites, 2, "PARCELS") == "33"
+        sites.until(lambda: sites.count("QM3", "PARCELS") == 2)

@@ -99,7 +99,7 @@ def _manager(store: Store, sites: Sites, options: ServeOptions) -> QueueManager:
     """Raises UserError."""
     name = options.manager
     if name in sites.managers:
-        store.keep_clusters([sites.cluster(name)])
+        store.keep_clusters([sites.cluster(name)], replace=True)
     return QueueManager(store, sites, name, options.clusters[0].absolute().parent)
 
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from fairlead.errors import MessageError, UserError
+from fairlead.errors import MessageError
 from fairlead.serve import message as messages
 from fairlead.serve.codec import CodecError
 from fairlead.serve.node.calls import Call, ReceiveBatch
@@ -79,8 +79,6 @@ class ChannelLink:
         else:
             outcome = Outcome(RELEASED)
         self._answer(event, outcome)
-        if error is not None and not isinstance(error, UserError):
-            self._waiting.clear()
         self._next()
 
     def _answer(self, event: Delivered, outcome: Outcome) -> None:
