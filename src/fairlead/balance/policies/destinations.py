@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal, TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from fairlead.balance.change import STATE
 from fairlead.balance.elimination import Elimination, drop_where
 from fairlead.balance.message import NO_DESTINATION, ON_GROUP, AttributeValues, Message, text
 from fairlead.balance.objects import Object, Ref, WorkerObject
+from fairlead.balance.outside import Forwarding, check_no_secret
 from fairlead.balance.policy import ClusterTables, Policy
 from fairlead.balance.state import ClusterState
 from fairlead.balance.words.cluster_state import Description
@@ -68,10 +70,15 @@ class Destination(WorkerObject, frozen=True, kw_only=True):
     queue: str = ""
     """The queue of a store that holds what is published to it; "" is one of its name."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_no_secret(self.address)
+
 
 class ListTables(ClusterTables, frozen=True, kw_only=True):
     """A cluster file that lists its destinations; policies narrow the table of one."""
 
+    forward: Forwarding | UnsetType = UNSET
     destination: list[Any] = []
 
 
