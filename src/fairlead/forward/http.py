@@ -53,13 +53,10 @@ class HttpService:
         self.target = target
         self.stamp = stamp(target.keys)
         self._wants_answers = target.keys.reply_to is not UNSET
-        most = max(target.readers, 1)
         self._client = httpx.AsyncClient(
             auth=_login(target.keys),
             verify=_context(target.keys, secure=target.address.scheme == "https"),
-            limits=httpx.Limits(
-                max_connections=most, max_keepalive_connections=most, keepalive_expiry=IDLE
-            ),
+            limits=httpx.Limits(keepalive_expiry=IDLE),  # its lane sees to how many there are
             timeout=httpx.Timeout(target.timeout),
             headers={"User-Agent": AGENT},
         )

@@ -74,7 +74,7 @@ class OutsideLane:
         self.held: dict[AsyncWork, float] = {}
         """What was taken and is not settled, and when its lease was last made longer."""
         self._waiting: deque[AsyncWork] = deque()
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._leaving: set[asyncio.Task[Any]] = set()
         self._changed = asyncio.Event()
         self._paused = not target.is_up
         self._stopping = False
@@ -95,7 +95,7 @@ class OutsideLane:
     async def follow(self, target: OutsideTarget) -> None:
         """Go on with the destination as it is now; one that is not up is left alone."""
         service = self._service
-        same = service.target._replace(is_up=target.is_up) == target
+        same = (service.target.address, service.target.keys) == (target.address, target.keys)
         if not same or stamp(target.keys) != service.stamp:
             try:
                 self._service = HttpService(target)
@@ -128,7 +128,11 @@ class OutsideLane:
         if not works:
             return None
         self._hold(works)
-        return await self._leave(works[0], most=1)
+        leaving = asyncio.create_task(self._leave(works[0], most=1))
+        self._leaving.add(leaving)
+        leaving.add_done_callback(self._left)
+        async with asyncio.timeout(self.target.timeout + self._lease):
+            return await asyncio.shield(leaving)
 
     async def stop(self, grace: float) -> int:
         """Take nothing more, and give what is under way so many seconds; how many are left then."""
@@ -234,7 +238,7 @@ class OutsideLane:
             self._leaving.add(task)
             task.add_done_callback(self._left)
 
-    def _left(self, task: asyncio.Task[None]) -> None:
+    def _left(self, task: asyncio.Task[Any]) -> None:
         self._leaving.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             LOGGER.error("a fault of ours; going on", exc_info=error)

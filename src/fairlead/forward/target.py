@@ -124,7 +124,7 @@ def targets(pool: PoolShares, forwarding: Forwarding, folder: Path) -> Iterator[
         yield OutsideTarget(
             pool.name,
             machine.name,
-            attributes.get("queue") or machine.name,
+            machine.queue,
             address,
             attributes.get("readers", 1),
             attributes.get("state", "up") == "up",
