@@ -50,7 +50,6 @@ ALLOWED: Final = {
     ("forward/lane.py", "OutsideLane.stop", "asyncio.wait"): "`forward` that is told to stop",
     ("forward/lane.py", "_next", "anext"): "a statement",
     ("forward/settling.py", "Settler._settle", "asyncio.gather"): "a message that has left",
-    ("forward/settling.py", "Settler._was_settled.asked", "self._store.outcome"): "a statement",
     ("forward/settling.py", "Settler.accept", "told"): "a message that has left",
     ("forward/settling.py", "Settler.settle.settled", "getattr(tx, how)"): "a statement",
     ("forward/settling.py", "Settler.settle.settled", "getattr(work, how)"): "a statement",

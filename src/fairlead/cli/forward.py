@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fairlead.balance.outside import AMQP, HTTP
 from fairlead.cli.output import acted
 from fairlead.config.clusters import load_clusters
 from fairlead.extras import need
@@ -29,13 +30,17 @@ def forward(
     url: str, paths: Sequence[Path], lease: float, grace: float, *, until_empty: bool = False
 ) -> None:
     """Forward until a signal comes, or until there is nothing to take. Raises UserError."""
-    need("forward", by="forward")
     from fairlead.forward.lane import ForwardOptions
     from fairlead.forward.target import ForwardFile, check_file
+    from fairlead.serve.wire.proton import check
 
     files = [ForwardFile(path, load_clusters(path)) for path in paths]
-    for file in files:
-        check_file(file)
+    schemes = set().union(*map(check_file, files))
+    for extra, of_extra in (("forward", HTTP), ("amqp", AMQP)):
+        if not schemes.isdisjoint(of_extra):
+            need(extra, by="forward")
+    if not schemes.isdisjoint(AMQP):
+        check()
     log_to_stderr()
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it says a line for each request
     asyncio.run(_forward(url, files, ForwardOptions(lease, grace, until_empty)))

@@ -152,11 +152,8 @@ class Forwarder:
         options = self._lookout.options(report.cluster)
         path = None if options is None or options.probe is UNSET else options.probe
         try:
-            outcome = await lane.probe(path)
-            if outcome is None:
+            if await lane.probe(path) is None:
                 await self._report(report)
-            elif path is not None:
-                self._heard(lane.target, outcome)
         except (StoreError, TimeoutError) as error:
             LOGGER.warning("event=not-tried destination=%s %s", lane.target.called, error)
         finally:

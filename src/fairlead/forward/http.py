@@ -6,22 +6,19 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Generator
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 from msgspec import UNSET
 
 from fairlead.balance.outside import ForwardKeys, OutsideAddress
-from fairlead.config.serving import is_loopback
-from fairlead.config.text import text_of
 from fairlead.errors import ConfigError, SocketError
 from fairlead.forward.outcome import AGAIN, DONE, REASON, ForwardOutcome, answer_of, outcome_of
 from fairlead.forward.request import content, headers
-from fairlead.forward.target import PATHS, OutsideTarget
+from fairlead.forward.service import Dispatch, secret_in, stamp
+from fairlead.forward.target import OutsideTarget
 from fairlead.sockets.tls import authority, show
-from fairlead.store.message import GivenMessage
 from fairlead.store.queues.bodies import MAX_BODY
 
 REDIRECTS: Final = 5
@@ -36,20 +33,11 @@ BROKEN: Final = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError)
 """What is raised where there was no whole answer."""
 
 
-class Dispatch(NamedTuple):
-    """A message, and what else is said of it."""
-
-    message: GivenMessage
-    priority: int | None
-    attempt: int
-
-
 class HttpService:
     """A service, with its connections. Of one event loop."""
 
     def __init__(self, target: OutsideTarget) -> None:
         """Opens no connection yet. Raises ConfigError for files that cannot be used."""
-        _check_login(target)
         self.target = target
         self.stamp = stamp(target.keys)
         self._wants_answers = target.keys.reply_to is not UNSET
@@ -67,7 +55,7 @@ class HttpService:
         fields = [*headers(*dispatch), ("Content-Type", media)]
         return await self._bounded("POST", self.target.address.text, fields, body)
 
-    async def probe(self, path: str) -> ForwardOutcome:
+    async def probe(self, path: str) -> ForwardOutcome | None:
         """Ask a path of the service whether it is well."""
         return await self._bounded("GET", f"{self.target.address.origin}{path}", [], b"")
 
@@ -125,21 +113,6 @@ class HttpService:
         return outcome._replace(answer=answer)
 
 
-def stamp(keys: ForwardKeys) -> tuple[object, ...]:
-    """What changes where one of the files that are named does."""
-    return tuple(
-        _changed(getattr(keys, name)) for name in PATHS if getattr(keys, name) is not UNSET
-    )
-
-
-def _changed(path: str) -> object:
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
-
-
 async def _read(response: httpx.Response, most: int) -> tuple[bytes, bool]:
     """So many bytes of an answer at most, and whether that is all of it."""
     parts, size = [], 0
@@ -166,23 +139,11 @@ def _place(url: str) -> str:
     return OutsideAddress(parts.scheme, parts.hostname or "", port, "", "").origin
 
 
-def _check_login(target: OutsideTarget) -> None:
-    """Refuse to say a secret where it could be read on its way."""
-    address, keys = target.address, target.keys
-    logs_in = keys.user is not UNSET or keys.token_file is not UNSET
-    if logs_in and address.scheme == "http" and not is_loopback(address.host):
-        raise ConfigError(
-            f"destination {target.called}: address: found {address.text!r}, where "
-            f"{'a token' if keys.user is UNSET else 'a password'} could be read on its way, "
-            "allowed: https://, or http:// at 127.0.0.1, [::1] or localhost"
-        )
-
-
 def _login(keys: ForwardKeys) -> httpx.Auth | None:
     if keys.password_file is not UNSET and keys.user is not UNSET:
-        return httpx.BasicAuth(keys.user, _secret(keys.password_file))
+        return httpx.BasicAuth(keys.user, secret_in(keys.password_file))
     if keys.token_file is not UNSET:
-        return _Bearer(_secret(keys.token_file))
+        return _Bearer(secret_in(keys.token_file))
     return None
 
 
@@ -195,14 +156,6 @@ class _Bearer(httpx.Auth):
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         request.headers["Authorization"] = self._said
         yield request
-
-
-def _secret(path: str) -> str:
-    """What a file says, without the end of its line. Raises ConfigError, and does not show it."""
-    secret = text_of(path, ConfigError, 1 << 20).strip("\n")
-    if not (secret and secret.isprintable()):
-        raise ConfigError(f"{path}: found no line that can be printed, allowed: a secret alone")
-    return secret
 
 
 def _context(keys: ForwardKeys, *, secure: bool) -> ssl.SSLContext | bool:

@@ -17,8 +17,9 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from fairlead.errors import FairleadError, MessageError, StoreError
-from fairlead.forward.http import Dispatch, HttpService, stamp
+from fairlead.forward.opening import service_of
 from fairlead.forward.outcome import AGAIN, DONE, REFUSED, ForwardOutcome
+from fairlead.forward.service import Dispatch, OutsideService, stamp
 from fairlead.forward.settling import MAX_PAUSE, AnswerMessage, Settler
 from fairlead.forward.target import OutsideTarget
 from fairlead.store.aio.handles import AsyncMessage, AsyncWork
@@ -69,7 +70,7 @@ class OutsideLane:
         self._lease = options.lease
         self._until_empty = options.until_empty
         self._heard = heard
-        self._service = HttpService(target)
+        self._service = service_of(target)
         self.target = target
         self.held: dict[AsyncWork, float] = {}
         """What was taken and is not settled, and when its lease was last made longer."""
@@ -98,7 +99,7 @@ class OutsideLane:
         same = (service.target.address, service.target.keys) == (target.address, target.keys)
         if not same or stamp(target.keys) != service.stamp:
             try:
-                self._service = HttpService(target)
+                self._service = service_of(target)
             except FairleadError as error:
                 LOGGER.warning("event=unchanged destination=%s %s", _word(target.called), error)
                 return
@@ -120,10 +121,11 @@ class OutsideLane:
     async def probe(self, path: str | None) -> ForwardOutcome | None:
         """Ask whether the destination is well: its path, or with the next message that waits.
 
-        None: none waits, or it was somebody else's.
+        None: none waits, or it was somebody else's. What a message has shown was heard already.
         """
-        if path is not None:
-            return await self._service.probe(path)
+        if path is not None and (outcome := await self._service.probe(path)) is not None:
+            self._heard(self.target, outcome)
+            return outcome
         works = await self._store.take_many(self.target.queue, 1, lease=self._lease)
         if not works:
             return None
@@ -335,7 +337,7 @@ class OutsideLane:
                 return None
         return BACKOFF.delay(work.attempt, key) / 1_000_000
 
-    async def _retire(self, service: HttpService) -> None:
+    async def _retire(self, service: OutsideService) -> None:
         """Close a service that nothing is under way to any more."""
         if self._leaving:
             await asyncio.wait(self._leaving, timeout=service.target.timeout)

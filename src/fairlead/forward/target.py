@@ -11,7 +11,6 @@ from msgspec import UNSET
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import hint, listed
 from fairlead.balance.outside import (
-    AMQP,
     SCHEMES,
     Forwarding,
     ForwardKeys,
@@ -70,12 +69,12 @@ def forwarding_of(cluster: Cluster) -> Forwarding:
     return Forwarding() if table is UNSET else table
 
 
-def check_file(file: ForwardFile) -> None:
+def check_file(file: ForwardFile) -> set[str]:
     """Refuse a file none of whose destinations is outside, or that says what has no effect.
 
-    Raises ConfigError.
+    Returns the schemes of those that are. Raises ConfigError.
     """
-    addresses = []
+    addresses: list[OutsideAddress | None] = []
     for cluster in file.clusters:
         tables = cluster.tables
         destinations = tables.destination if isinstance(tables, ListTables) else []
@@ -87,25 +86,21 @@ def check_file(file: ForwardFile) -> None:
                     f"{file.path}: cluster {cluster.name!r}: forward.to: found {table.name!r}, "
                     f"allowed: {listed(names)}{hint(table.name, names)}"
                 )
-    if not any(addresses):
+    schemes = {address.scheme for address in addresses if address is not None}
+    if not schemes:
         raise ConfigError(
             f"{file.path}: found no destination outside, allowed: at least one [[destination]] "
             f"whose address begins with {listed(f'{scheme}://' for scheme in SCHEMES)}"
         )
+    return schemes
 
 
 def _address(file: ForwardFile, cluster: Cluster, destination: Any) -> OutsideAddress | None:  # noqa: ANN401 - a table of the policy's own
     where = f"{file.path}: cluster {cluster.name!r}: destination {destination.name!r}"
     try:
-        address = outside(destination.address)
+        return outside(destination.address)
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from None
-    if address is not None and address.scheme in AMQP:
-        raise ConfigError(
-            f"{where}: address: found {address.text!r}, allowed: http:// or https://; messages "
-            "do not leave for brokers yet"
-        )
-    return address
 
 
 def targets(pool: PoolShares, forwarding: Forwarding, folder: Path) -> Iterator[OutsideTarget]:
@@ -118,7 +113,7 @@ def targets(pool: PoolShares, forwarding: Forwarding, folder: Path) -> Iterator[
             address = outside(machine.address or "")
         except ValueError:
             continue
-        if address is None or address.scheme in AMQP:
+        if address is None:
             continue
         attributes = machine.attributes
         yield OutsideTarget(

@@ -42,11 +42,11 @@ def forward(
     ] = False,
     store: Url = None,
 ) -> None:
-    """Send what waits for destinations outside to them over HTTP, until SIGTERM or Ctrl-C.
+    """Send what waits for destinations outside to them, until SIGTERM or Ctrl-C.
 
     At most `readers` messages are under way to a destination at one time, those of a group one
-    after another. 2xx: done; 408, 425, 429, 5xx, or no answer: again, later; other 4xx: a dead
-    letter. Each message carries its id as `Idempotency-Key`.
+    after another. HTTP: 2xx: done; 408, 425, 429, 5xx, or no answer: again, later; other 4xx: a
+    dead letter. AMQP: accepted: done; rejected: a dead letter; else again.
 
     Example: `fairlead forward --store sqlite:///work.db -c services.toml`
     """
