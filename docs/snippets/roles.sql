@@ -71,7 +71,7 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA fairlead TO fairlead_operator;
 -- what they read; nobody writes a table
 GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.declared, fairlead.clusters,
   fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.listeners, fairlead.files,
-  fairlead.bulk_runs, fairlead.queue_managers TO fairlead_sender;
+  fairlead.bulk_runs, fairlead.queue_managers, fairlead.unwell TO fairlead_sender;
 GRANT SELECT ON fairlead._cluster_events TO fairlead_sender;
 GRANT SELECT (id, time) ON fairlead.journal TO fairlead_sender;
 GRANT SELECT ON fairlead.bindings, fairlead.message_ids, fairlead.guaranteed, fairlead.acknowledgements
@@ -97,7 +97,7 @@ GRANT SELECT ON fairlead.schema, fairlead.queues, fairlead.groups, fairlead.mess
   fairlead.destinations, fairlead.versions, fairlead.choice_runs, fairlead.bindings,
   fairlead.published, fairlead.guaranteed, fairlead.acknowledgements, fairlead.bulk_runs,
   fairlead.bulk_staging, fairlead.bulk_held, fairlead._cluster_events, fairlead.queue_managers, fairlead.channels,
-  fairlead.channel_batches
+  fairlead.channel_batches, fairlead.unwell
   TO fairlead_viewer;
 -- but for the ids of ends: who knows one can act as this end
 GRANT SELECT (id, dialog, side, service, far_service, contract, queue, group_name, state, sent, began,

@@ -132,6 +132,7 @@ ELSEWHERE = {
     "take",
     "work",
     "serve",
+    "forward",
     "device",
     "endpoints",
     "demo",

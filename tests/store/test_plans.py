@@ -101,6 +101,8 @@ COMMON: Final[dict[str, Any]] = {
     "sequence": 4,
     "after": 0,
     "until": 10**9,
+    "cool_down": 10**7,
+    "on_trial": 0,
     "before": 10,
     "since": 1,
     "first": 0,

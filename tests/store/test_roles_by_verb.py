@@ -78,6 +78,15 @@ def subscribed(owner: Store) -> str:
     return owner.subscribe("news", "/a", some()).name
 
 
+def healthy(owner: Store) -> str:
+    """A cluster with `[health]`."""
+    name = some()
+    owner.keep_clusters(
+        [Cluster.of("round-robin", name=name, destination=[{"name": "a"}], health={"at_most": 1})]
+    )
+    return name
+
+
 def departed(owner: Store) -> str:
     """A subject of which one subscriber has left, for whom something waits, and one has not."""
     subject = some()
@@ -208,6 +217,8 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "want_channel": ("operator", lambda s, o, u: s.want_channel("TO.QM2", "")),
     "opened_queue": ("sender", lambda s, o, u: s.opened_queue("PARCELS")),
     "serve_queue_manager": ("worker", lambda s, o, u: served(s)),
+    "unwell": ("sender", lambda s, o, u: s.unwell("pending")),
+    "report_health": ("operator", lambda s, o, u: s.report_health(healthy(o), "a", "failing")),
     "deliveries": ("chooser", lambda s, o, u: s.deliveries([decided(o)])),
     "reroute": ("worker", lambda s, o, u: s.reroute("news", departed(o), "A")),
     "load_clusters": ("operator", lambda s, o, u: s.load_clusters(SNIPPETS / "hangars.toml")),
@@ -278,6 +289,7 @@ SEEN: Final = {
         "trace_of",
         *("waiting", "peek", "promotion", "check"),
         *("opened_queue", "clusters", "pool", "decision", "decision_about", "deliveries"),
+        "unwell",
     ),
     *("service", "schedules", "overdue_schedules", "ticks", *IF_NOTHING_IS_DUE),
 }

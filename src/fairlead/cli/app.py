@@ -18,6 +18,7 @@ SUBJECTS: Final = {
     "commands.search": ("recommend",),
     "commands.look": ("check", "policies", "demo"),
     "commands.connect": ("device", "endpoints"),
+    "commands.forward": ("forward",),
     "commands.serve": ("serve",),
     "commands.users": ("users",),
     "commands.messages": ("send", "take", "peek"),

@@ -13,10 +13,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fairlead.balance.change import ResolvedChange
+from msgspec import UNSET
+
+from fairlead.balance.change import STATE, ResolvedChange
 from fairlead.balance.cluster import Cluster
-from fairlead.balance.message import RELEASED, ROLLED_BACK, ROUTED, AttributeValues, text
+from fairlead.balance.health import UP, HealthChange, HealthRecord
+from fairlead.balance.message import (
+    NO_DESTINATION,
+    RELEASED,
+    ROLLED_BACK,
+    ROUTED,
+    AttributeValues,
+    text,
+)
 from fairlead.balance.objects import Ref, common_multiple
+from fairlead.balance.policies.destinations import KIND, ListTables
 from fairlead.balance.procedure import BINDING, NONE, PRESELECTION, RULE, what_decides
 from fairlead.balance.rules.keyed import number_of
 from fairlead.balance.rules.rule import Rule
@@ -62,7 +73,13 @@ class PoolEvents:
         """By member."""
         self.touched: list[ReaderQueue] = []
         """The queues whose readers are to look for work."""
-        self.follows_up = state.follows_up
+        tables = cluster.tables
+        options = tables.health if isinstance(tables, ListTables) else UNSET
+        self.health = None if options is UNSET else HealthRecord(options)
+        """How its destinations are, where the file has `[health]`."""
+        self.found: list[HealthChange] = []
+        """What has followed from outcomes, until somebody takes it from there."""
+        self.follows_up = state.follows_up or self.health is not None
         """Whether changes can lead to others, at later times."""
         self._bindings: dict[AttributeValues, int] = {}
         self._sequences: dict[AttributeValues, int] = {}
@@ -112,19 +129,33 @@ class PoolEvents:
         state = self.state
         values = job.values
         eligible = state.eligible(values) if job.attempt == 1 else state.failures.redelivery(values)
-        rule = state.rule
+        rule, members, preselected = state.rule, eligible.members, eligible.preselected
         member = NONE if job.bind is None else self._bound_to(job)
-        decides = what_decides(member, eligible.preselected, bool(eligible.members))
+        if job.avoid:
+            members, preselected, member = self._without_avoided(job, members, preselected, member)
+        decides = what_decides(member, preselected, bool(members))
         if decides == RULE:
             if rule.keyed:
-                return rule.choose_for(eligible.members, job.key)
-            return rule.choose(eligible.members)
+                return rule.choose_for(members, job.key)
+            return rule.choose(members)
         if decides == PRESELECTION:
-            return eligible.preselected
-        if decides == BINDING or state.policy.waits:
+            return preselected
+        avoided = bool(job.avoid and eligible.members)
+        if decides == BINDING or (state.policy.waits and not avoided):
             return member
-        job.outcome = eligible.outcome
+        job.outcome = NO_DESTINATION if avoided else eligible.outcome
         return NO_CANDIDATE
+
+    def _without_avoided(
+        self, job: Job, members: Sequence[int], preselected: int, bound: int
+    ) -> tuple[tuple[int, ...], int, int]:
+        """Who is left, who was settled on and where it is bound, without those that it avoids."""
+        left = tuple(member for member in members if self._names[member] not in job.avoid)
+        one, other = (
+            NONE if member != NONE and self._names[member] in job.avoid else member
+            for member in (preselected, bound)
+        )
+        return left, one, other
 
     def _bound_to(self, job: Job) -> int:
         """The destination that a job is bound to and that still takes what is bound, or NONE."""
@@ -239,6 +270,8 @@ class PoolEvents:
         else:
             queue.rest(job.reader)
             self._touch(queue)
+        if self.health is not None and outcome in (ROUTED, FAILED):
+            self._hear(queue.ref.name, failed=outcome == FAILED)
 
     def _completed(self, job: Job) -> None:
         """The rule counts a job no more."""
@@ -254,6 +287,30 @@ class PoolEvents:
         queue.release(job.in_group or job, (job,))
         queue.rest(job.reader)
         self._touch(queue)
+        if self.health is not None:
+            self._hear(queue.ref.name, failed=True)
+
+    def retry_elsewhere(self, job: Job) -> None:
+        """The same, and the job goes where it has not been; it is over where nobody is left."""
+        queue, reader = self._queue_of[job.member], job.reader
+        queue.now = self.now
+        if self._counts:
+            self._completed(job)
+        job.avoid |= {self._names[job.member]}
+        self._again(job, RELEASED)
+        following = queue.following(job)
+        if following is not None:
+            self._begin(queue, reader, following)
+        else:
+            queue.rest(reader)
+            self._touch(queue)
+        if self.health is not None:
+            self._hear(queue.ref.name, failed=True)
+        self._nowhere(job)
+        try:
+            self._route(job)
+        except RuleError as error:
+            self._fail(job, error)
 
     def withdraw(self, job: Job, outcome: str) -> None:
         """A job that waits gives up, and ends with this outcome."""
@@ -270,7 +327,54 @@ class PoolEvents:
     @property
     def due(self) -> int | None:
         """When something will change of itself, in microseconds."""
-        return self.state.follow_ups.next
+        later = self.state.follow_ups.next
+        tried = None if self.health is None else self.health.due
+        return min((time for time in (later, tried) if time is not None), default=None)
+
+    def make_due(self) -> None:
+        """Make what is due now, as one step."""
+        changes = [] if self.health is None else self.health.try_due(self.now)
+        self._follow(changes, due=True)
+
+    def _hear(self, destination: str, *, failed: bool) -> None:
+        """Work at a destination has ended: it may go down, or come back."""
+        health = self.health
+        if health is None or Ref(KIND, destination) not in self.state.objects:
+            return
+        unwell = health.standings.get(destination)
+        if unwell is not None and self._is_up(destination) != unwell.on_trial:
+            health.forget(destination)  # somebody else has said how it is
+        change = None
+        if not failed:
+            change = health.succeeded(destination, self.now)
+        elif destination in health.standings or self._is_up(destination):
+            there = [ref.name for ref, value in self.state.objects.items() if value.present]
+            change = health.failed(destination, there, self.now, "a block failed")
+        if change is not None:
+            self._follow([change])
+
+    def _is_up(self, destination: str) -> bool:
+        """Whether a destination is up, or will be after its fail-back delay."""
+        ref = Ref(KIND, destination)
+        return self.state.objects[ref].state == UP or ref in self.state.follow_ups
+
+    def _follow(self, made: Sequence[HealthChange], *, due: bool = False) -> None:
+        self.found += made
+        steps = [
+            ResolvedChange(Ref(KIND, change.destination), STATE, change.state)
+            for change in made
+            if change.state is not None
+        ]
+        if steps or due:
+            self.change(steps)
+
+    def change_as_told(self, changes: Sequence[ResolvedChange]) -> None:
+        """Make the changes of somebody who says, too, how destinations are."""
+        if self.health is not None:
+            for ref, attribute, _ in changes:
+                if ref is not None and attribute == STATE:
+                    self.health.forget(ref.name)
+        self.change(changes)
 
     def change(self, changes: Sequence[ResolvedChange]) -> None:
         """Make these changes, and what is due, as one step."""

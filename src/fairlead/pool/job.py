@@ -71,6 +71,8 @@ class Job(Item):
     """How it ended, once it has."""
     error: RuleError | None = None
     """What a user's own rule has raised when a destination was to be chosen for it."""
+    avoid: frozenset[str] = frozenset()
+    """The destinations that it must not go to."""
     bind: AttributeValues | None = None
     """What its destination is bound to, if to anything."""
     key: int = 0

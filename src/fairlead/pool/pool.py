@@ -104,6 +104,7 @@ class Pool:
         tenant: str = "",
         cost: int = 1,
         cluster: str = "",
+        avoid: Iterable[str] = (),
         **attributes: object,
     ) -> PoolRequest:
         """For `with` or `async with`: wait for a reader of the destination that the policy chooses.
@@ -111,6 +112,7 @@ class Pool:
         `group`: blocks of one group are in work one at a time at each destination, in their order.
         `priority`: 0 to 255, it raises the group (see `[order]`). `timeout`: seconds to wait at
         most; None: as long as it takes. `tenant`: whose it is; `cost`: what its tenant is charged.
+        `avoid`: names of destinations that it must not go to, as where it has just failed there.
         `attributes`: what the policy reads of a message (`id`, `queue`, …).
 
         Leaving the block completes the work; it has failed if an exception leaves the block, or
@@ -140,9 +142,9 @@ class Pool:
             if tenant or cost != 1:
                 attributes |= {"tenant": tenant, "cost": cost}
         values = core.state.values_of(attributes) if core.state.policy.reads else ()
-        return PoolRequest(
-            self._running, core, timeout, attributes, values, group or "", priority, tenant, cost
-        )
+        avoided = _avoided(core, avoid) if avoid else frozenset()
+        plain = (timeout, attributes, values, group or "", priority, tenant, cost, avoided)
+        return PoolRequest(self._running, core, *plain)
 
     def _core(self, name: str) -> PoolEvents:
         """The cluster of this name; without one, the only one."""
@@ -236,6 +238,19 @@ class Pool:
         """The same in a coroutine."""
         waiter = self._running.drained(TaskWaiter)
         return waiter is None or await waiter.come(timeout)
+
+
+def _avoided(core: PoolEvents, names: object) -> frozenset[str]:
+    known = core.state.members
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise MessageError(f"avoid: found {repr_of(names)}, allowed: a list of names")
+    avoided = list(names)
+    for name in avoided:
+        if name not in known:
+            raise MessageError(
+                f"avoid: found {repr_of(name)}, allowed: {listed(known)}{hint(str(name), known)}"
+            )
+    return frozenset(avoided)
 
 
 def _text(what: str, value: object) -> str:

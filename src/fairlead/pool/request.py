@@ -31,7 +31,9 @@ class RequestRunner(Protocol):
 
     def expire(self, request: PoolRequest, waiter: ThreadWaiter | TaskWaiter) -> None: ...
 
-    def retry(self, request: PoolRequest, attempt: int, kind: type[W]) -> W | None: ...
+    def retry(
+        self, request: PoolRequest, attempt: int, kind: type[W], *, elsewhere: bool = False
+    ) -> W | None: ...
 
 
 class PoolRequest(Job):
@@ -60,8 +62,11 @@ class PoolRequest(Job):
         priority: int | None,
         tenant: str,
         cost: int,
+        avoid: frozenset[str] = frozenset(),
     ) -> None:
         """`timeout`: seconds, or None; the rest as in `Job`."""
+        if avoid:
+            self.avoid = avoid
         self.running = running
         self.core = core
         self.timeout = timeout
@@ -221,25 +226,34 @@ class PoolDecision:
         """The work has failed: the block is counted as failed when it is left."""
         self.has_failed = True
 
-    def retry(self, timeout: float | None = None) -> None:
+    def retry(self, timeout: float | None = None, *, elsewhere: bool = False) -> None:
         """This attempt was in vain: give the reader back, and wait for another attempt.
 
         The message returns to its place, before what came after it, and keeps its priority. Where
         its destination has failed, the policy has chosen another. Then `destination`, `address`,
-        `attempt` and `reader` are those of the new attempt. `timeout`: seconds. For threads.
+        `attempt` and `reader` are those of the new attempt. `elsewhere`: the policy chooses again,
+        without the destinations in which an attempt of it was in vain. `timeout`: seconds. For
+        threads.
         Raises PoolTimeoutError, and NoDestinationError where nobody is left; the message then is
         over.
         """
-        waiter = self._request.running.retry(self._request, self.attempt, ThreadWaiter)
+        request = self._request
+        waiter = request.running.retry(request, self.attempt, ThreadWaiter, elsewhere=elsewhere)
         if waiter is not None:
-            self._request.wait(waiter, timeout)
+            request.wait(waiter, timeout)
         self._resume()
 
-    async def aretry(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as `retry`
+    async def aretry(
+        self,
+        timeout: float | None = None,  # noqa: ASYNC109 - as `retry`
+        *,
+        elsewhere: bool = False,
+    ) -> None:
         """The same in a coroutine."""
-        waiter = self._request.running.retry(self._request, self.attempt, TaskWaiter)
+        request = self._request
+        waiter = request.running.retry(request, self.attempt, TaskWaiter, elsewhere=elsewhere)
         if waiter is not None:
-            await self._request.come(waiter, timeout)
+            await request.come(waiter, timeout)
         self._resume()
 
     def _resume(self) -> None:

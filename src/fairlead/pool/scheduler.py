@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Callable, Iterable
 from threading import Lock
 from time import monotonic_ns, time_ns
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from fairlead.balance.change import Change
 from fairlead.balance.changes import resolve
@@ -19,6 +21,7 @@ from fairlead.pool.request import PoolDecision, PoolRequest
 from fairlead.pool.timer import PoolTimer
 from fairlead.pool.waiter import TaskWaiter, ThreadWaiter
 
+LOGGER: Final = logging.getLogger("fairlead.pool")
 W = TypeVar("W", ThreadWaiter, TaskWaiter)
 
 
@@ -62,7 +65,7 @@ class Scheduler:
             for _, name, resolved in steps:
                 core = self.cores[name]
                 self._tick(core)
-                core.change(resolved)
+                core.change_as_told(resolved)
                 self._settle(core)
             self._set_timer()
 
@@ -159,13 +162,15 @@ class Scheduler:
             core.withdraw(request, outcome)
         self._settle(core)
 
-    def retry(self, request: PoolRequest, attempt: int, kind: type[W]) -> W | None:
+    def retry(
+        self, request: PoolRequest, attempt: int, kind: type[W], *, elsewhere: bool = False
+    ) -> W | None:
         """An attempt was in vain; who waits for the next one, if it has to wait."""
         core = request.core
         with self.lock:
             if request.phase == WORKING and request.attempt == attempt:
                 self._tick(core)
-                core.retry(request)
+                (core.retry_elsewhere if elsewhere else core.retry)(request)
                 self._settle(core)
             if request.phase == WAITING:
                 waiter = request.waiter = kind()
@@ -192,7 +197,7 @@ class Scheduler:
     def _make_due(self, core: PoolEvents, now: int) -> None:
         while (due := core.due) is not None and due <= now:
             self._now = core.now = max(due, self._now + 1)
-            core.change([])
+            core.make_due()
             self._settle(core)
 
     def _ring(self) -> None:
@@ -216,6 +221,8 @@ class Scheduler:
         if core.outside.waiting:
             core.assign()
         self._look(core)
+        if core.found:
+            self._tell_health(core)
 
     def _look(self, core: PoolEvents) -> None:
         """Readers look for work, and whoever waited for what has happened is woken."""
@@ -242,6 +249,17 @@ class Scheduler:
                     gone.append(request)
         core.started.clear()
         return gone
+
+    def _tell_health(self, core: PoolEvents) -> None:
+        """Say what has followed from outcomes, and ring when those that are down may be tried."""
+        for change in core.found:
+            LOGGER.warning(
+                "event=health cluster=%s destination=%s state=%s reason=%s",
+                *(core.name, change.destination, change.state or "unchanged"),
+                json.dumps(change.reason),
+            )
+        core.found.clear()
+        self._set_timer()
 
     def _tell_ended(self, core: PoolEvents) -> None:
         """Count what is over, and wake whoever waits for it."""

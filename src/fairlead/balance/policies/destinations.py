@@ -7,11 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal, TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from fairlead.balance.change import STATE
 from fairlead.balance.elimination import Elimination, drop_where
+from fairlead.balance.health import HealthOptions
 from fairlead.balance.message import NO_DESTINATION, ON_GROUP, AttributeValues, Message, text
 from fairlead.balance.objects import Object, Ref, WorkerObject
+from fairlead.balance.outside import Forwarding, check_no_secret
 from fairlead.balance.policy import ClusterTables, Policy
 from fairlead.balance.state import ClusterState
 from fairlead.balance.words.cluster_state import Description
@@ -68,10 +71,16 @@ class Destination(WorkerObject, frozen=True, kw_only=True):
     queue: str = ""
     """The queue of a store that holds what is published to it; "" is one of its name."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_no_secret(self.address)
+
 
 class ListTables(ClusterTables, frozen=True, kw_only=True):
     """A cluster file that lists its destinations; policies narrow the table of one."""
 
+    forward: Forwarding | UnsetType = UNSET
+    health: HealthOptions | UnsetType = UNSET
     destination: list[Any] = []
 
 
@@ -97,6 +106,7 @@ class DestinationState(ClusterState[T, Any, Any]):
         options = getattr(tables, "options", None)
         self.binds = self.rebinds = getattr(options, "affinity", "none") == "group"
         self._check_affinity()
+        self._check_health(tables)
         self._holding: tuple[int, frozenset[int]] | None = None
 
     def _check_affinity(self) -> None:
@@ -113,6 +123,14 @@ class DestinationState(ClusterState[T, Any, Any]):
                 f"{where}completions decide who is busy (a capacity), and a group would go to one "
                 "that is; allowed: without a capacity",
                 ["options", "affinity"],
+            )
+
+    def _check_health(self, tables: T) -> None:
+        if tables.health is not UNSET and STATE not in self.policy.kinds[KIND].__struct_fields__:
+            raise ConfigError(
+                f"health: found it with the policy {self.policy.name}, whose destinations have no "
+                "state, allowed: with a policy that drops those that are down",
+                ["health"],
             )
 
     def ordered(self, refs: list[Ref]) -> list[Ref]:

@@ -273,6 +273,8 @@ class AsyncStore:
     opened_queue = reads(Store.opened_queue)
     bulk_run = reads(Store.bulk_run)
     completed = writes(Store.completed)
+    report_health = writes(Store.report_health)
+    unwell = reads(Store.unwell)
     change = writes(Store.change)
     apply = writes(Store.apply)
     add_destination = writes(Store.add_destination)

@@ -113,10 +113,12 @@ def load(
     return True
 
 
-def change(database: Database, name: str, changes: Sequence[Change], author: Author) -> None:
+def change(
+    database: Database, name: str, changes: Sequence[Change], author: Author, reason: str = ""
+) -> None:
     """Make changes to a cluster, as one step; no changes are no step.
 
-    Raises ChangeError, MessageError.
+    `reason`: why, for the journal. Raises ChangeError, MessageError.
     """
     if not changes:
         return
@@ -127,13 +129,13 @@ def change(database: Database, name: str, changes: Sequence[Change], author: Aut
         current.runtime.apply(resolved, now)
     if any(setting.attribute == RESET for setting in every):
         current.sent.clear()
-    number = 0
+    number, why = 0, {"reason": reason} if reason else {}
     for setting in every:
         number = _event(
             *(database, row, CHANGED, current.runtime, now, author),
             destination=setting.target,
             detail=json.dumps(
-                {"attribute": setting.attribute, "value": setting.value}, default=str
+                {"attribute": setting.attribute, "value": setting.value, **why}, default=str
             ),
         )
     _go_on(database, row, current, current.version.cluster, current.runtime, number, now)

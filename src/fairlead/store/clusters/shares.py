@@ -35,6 +35,11 @@ class MachineShare(NamedTuple):
     attributes: dict[str, Any]
     """What else the file would say of it."""
 
+    @property
+    def queue(self) -> str:
+        """The queue of what is published to it."""
+        return self.attributes.get("queue") or self.name
+
 
 class PoolShares(NamedTuple):
     """A cluster, as it is now."""

@@ -27,6 +27,7 @@ from fairlead.store.queues.settlement import RELEASE
 from fairlead.store.store import Store
 from fairlead.store.workers.counting import WorkCounts
 from fairlead.store.workers.handlers import FAILURES, Handler, raised_at
+from fairlead.store.workers.health import HealthWatch
 from fairlead.store.workers.held import Telling
 from fairlead.store.workers.in_hand import IN_HAND, InHand
 from fairlead.store.workers.lease_renewal import in_words, renewed
@@ -60,6 +61,8 @@ class Handling(NamedTuple):
     """So many messages of a group at most are handled in one go."""
     counts: WorkCounts | None = None
     """Where what was done is counted."""
+    health: HealthWatch | None = None
+    """Is told how work ended."""
     telling: Telling | None = None
     """Tells another process what is held, which extends the leases, too."""
 
@@ -113,6 +116,8 @@ def _handle(store: Store, in_hand: InHand, handling: Handling) -> None:
         done, outcome = 0, "lost"
     seconds = time.monotonic() - began
     _log(work, done, outcome, error, seconds)
+    if handling.health is not None:
+        _tell_health(handling.health, work.queue, error, done, outcome)
     if handling.counts is not None:
         first = work.held.messages[0].sent if work.attempt == 1 and work.held.messages else None
         handling.counts.handled(
@@ -123,6 +128,17 @@ def _handle(store: Store, in_hand: InHand, handling: Handling) -> None:
             waited=None if first is None else max(work.taken - first, 0.0),
             seconds=seconds,
         )
+
+
+def _tell_health(
+    health: HealthWatch, queue: str, error: BaseException | None, done: int, outcome: str
+) -> None:
+    """A handler's error is a failure of its destination; a message that it rejects is none."""
+    if error is not None:
+        if not isinstance(error, StoreError):
+            health.heard(queue, f"{type(error).__name__}: {error}")
+    elif done and outcome == "accepted":
+        health.heard(queue, None)
 
 
 def until_there(what: Callable[[], None]) -> None:

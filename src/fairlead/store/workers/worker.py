@@ -9,6 +9,7 @@ from fairlead.store.queues.waking import IDLE
 from fairlead.store.store import Store
 from fairlead.store.workers.handlers import Handler
 from fairlead.store.workers.handling import Handling, handle
+from fairlead.store.workers.health import LOOK, HealthWatch
 from fairlead.store.workers.threads import Threads
 
 
@@ -19,7 +20,8 @@ class Worker(Threads):
         """`handlers`: queue → what handles its messages."""
         super().__init__(store)
         self._handlers = dict(handlers)
-        self._handling = handling
+        self._health = HealthWatch(store)
+        self._handling = handling._replace(health=self._health)
 
     def start(self, threads: int, *, until_empty: bool = False) -> None:
         """Begin to take work; `until_empty`: only until there is none that can be taken.
@@ -30,6 +32,7 @@ class Worker(Threads):
             self._store.tick()
         else:
             self.begin(self.tick)
+            self.begin(self._look_at_health)
         for _ in range(threads):
             self.begin(partial(self._round, until_empty))
 
@@ -39,6 +42,11 @@ class Worker(Threads):
         if not any(results) and not until_empty:
             self._store.waker.wait([*self._handlers], IDLE)
         return any(results) or not until_empty
+
+    def _look_at_health(self) -> bool:
+        self._health.look(self._handlers)
+        self._stop.wait(LOOK)
+        return True
 
     def _one(self, queue: str) -> bool:
         if self._stop.is_set():

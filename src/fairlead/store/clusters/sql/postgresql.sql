@@ -198,3 +198,14 @@ SELECT * FROM fairlead._choose(%(cluster)s, %(group)s, %(key)s, %(type)s::text, 
 -- publish_one: choose in a cluster and send, in one statement; no row where the function cannot
 SELECT * FROM fairlead._publish(%(cluster)s, %(format)s, %(body)s, %(group)s, %(priority)s, %(key)s,
   %(type)s, %(tenant)s, %(cost)s, %(due)s, %(expires)s, %(said)s::text, %(actor)s, false);
+
+-- unwell: the destinations of a cluster that are not well
+SELECT destination, until, cool_down, on_trial FROM fairlead.unwell WHERE cluster = %(cluster)s
+ORDER BY destination;
+
+-- set_unwell: how one of them stands from now on
+SELECT fairlead._run_set_unwell(
+  %(cluster)s, %(destination)s, %(until)s, %(cool_down)s, %(on_trial)s::smallint);
+
+-- drop_unwell: it is well, or somebody else has said how it is
+SELECT fairlead._run_drop_unwell(%(cluster)s, %(destination)s);

@@ -61,6 +61,16 @@ CREATE TABLE fairlead.bindings (
   PRIMARY KEY (cluster, key)
 );
 
+-- Destinations that have failed too often, and are not known to be well since.
+CREATE TABLE fairlead.unwell (
+  cluster BIGINT NOT NULL,
+  destination TEXT NOT NULL,
+  until BIGINT NOT NULL,                       -- when it may be tried
+  cool_down BIGINT NOT NULL,                   -- microseconds
+  on_trial SMALLINT NOT NULL,                   -- 1: it is up, and its next outcome decides
+  PRIMARY KEY (cluster, destination)
+);
+
 -- Work that is settled, left for the next choice of its cluster.
 CREATE TABLE fairlead.completions (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

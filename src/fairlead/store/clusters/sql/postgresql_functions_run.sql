@@ -134,6 +134,24 @@ BEGIN
   DELETE FROM fairlead.bindings WHERE cluster = p_cluster AND destination = p_destination;
 END $$;
 
+-- How a destination that is not well stands from now on.
+CREATE OR REPLACE FUNCTION fairlead._run_set_unwell(
+  p_cluster bigint, p_destination text, p_until bigint, p_cool_down bigint, p_on_trial smallint)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO fairlead.unwell (cluster, destination, until, cool_down, on_trial)
+  VALUES (p_cluster, p_destination, p_until, p_cool_down, p_on_trial)
+  ON CONFLICT (cluster, destination) DO UPDATE SET until = excluded.until,
+    cool_down = excluded.cool_down, on_trial = excluded.on_trial;
+END $$;
+
+-- A destination is well, or somebody else has said how it is.
+CREATE OR REPLACE FUNCTION fairlead._run_drop_unwell(p_cluster bigint, p_destination text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  DELETE FROM fairlead.unwell WHERE cluster = p_cluster AND destination = p_destination;
+END $$;
+
 -- Messages of a queue whose settlement their cluster waits for.
 CREATE OR REPLACE FUNCTION fairlead._run_add_published(
   p_queue bigint, p_cluster bigint, p_key text[], p_destination bigint[], p_part text[], p_version bigint[],

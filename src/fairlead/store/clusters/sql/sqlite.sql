@@ -165,3 +165,16 @@ SELECT loaded FROM fairlead_files WHERE cluster = :cluster;
 -- set_loaded: the same
 INSERT INTO fairlead_files (cluster, loaded) VALUES (:cluster, :loaded)
 ON CONFLICT (cluster) DO UPDATE SET loaded = excluded.loaded;
+
+-- unwell: the destinations of a cluster that are not well
+SELECT destination, until, cool_down, on_trial FROM fairlead_unwell WHERE cluster = :cluster
+ORDER BY destination;
+
+-- set_unwell: how one of them stands from now on
+INSERT INTO fairlead_unwell (cluster, destination, until, cool_down, on_trial)
+VALUES (:cluster, :destination, :until, :cool_down, :on_trial)
+ON CONFLICT (cluster, destination) DO UPDATE SET until = excluded.until,
+  cool_down = excluded.cool_down, on_trial = excluded.on_trial;
+
+-- drop_unwell: it is well, or somebody else has said how it is
+DELETE FROM fairlead_unwell WHERE cluster = :cluster AND destination = :destination;

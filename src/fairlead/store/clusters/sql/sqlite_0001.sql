@@ -60,6 +60,16 @@ CREATE TABLE fairlead_bindings (
   PRIMARY KEY (cluster, key)
 ) STRICT, WITHOUT ROWID;
 
+-- Destinations that have failed too often, and are not known to be well since.
+CREATE TABLE fairlead_unwell (
+  cluster INTEGER NOT NULL,
+  destination TEXT NOT NULL,
+  until INTEGER NOT NULL,                       -- when it may be tried
+  cool_down INTEGER NOT NULL,                   -- microseconds
+  on_trial INTEGER NOT NULL,                   -- 1: it is up, and its next outcome decides
+  PRIMARY KEY (cluster, destination)
+) STRICT, WITHOUT ROWID;
+
 -- Work that is settled, left for the next choice of its cluster.
 CREATE TABLE fairlead_completions (
   id INTEGER PRIMARY KEY,
