@@ -19,6 +19,7 @@ SUBJECTS: Final = {
     "commands.look": ("check", "policies", "demo"),
     "commands.connect": ("device", "endpoints"),
     "commands.serve": ("serve",),
+    "commands.console": ("console",),
     "commands.users": ("users",),
     "commands.messages": ("send", "take", "peek"),
     "commands.queues": (
