@@ -10,8 +10,10 @@ from typing import Final, NamedTuple
 from fairlead.config.console import ConsoleFile
 from fairlead.console.access import ConsoleAccess
 from fairlead.console.calls import Calls
+from fairlead.console.counted import Counts
 from fairlead.console.health import DatabaseHealth
 from fairlead.console.jobs import Jobs
+from fairlead.console.rates import Rates
 from fairlead.console.sessions import BrowserSession, By, Sessions
 from fairlead.store.store import Store
 
@@ -49,6 +51,9 @@ class ConsoleState:
         self.looks: Final = Calls(LOOKS, WAITING)
         self.acts: Final = Calls(ACTS, WAITING)
         self.jobs: Final = Jobs()
+        self.counts: Final = Counts(self.health)
+        self.rates: Final = Rates(store)
+        """Of the thread that counts."""
         self.streams = 0
         """Pages that are kept up to date now."""
         self.stops = False
@@ -65,3 +70,4 @@ class ConsoleState:
         self.looks.close()
         self.acts.close()
         self.jobs.close()
+        self.counts.close()
