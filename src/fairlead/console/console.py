@@ -66,7 +66,7 @@ class Console:
             response = self._refused(visit, 400, str(error))
         except Exception:
             LOGGER.exception("event=failed path=%r", request.url.path)
-            response = self._refused(visit, 503, "It failed, and the log of the console says how")
+            response = self._refused(visit, 500, "It failed, and the log of the console says how")
         response.headers.update(HEADERS)
         if not request.url.path.startswith("/static/"):
             response.headers["Cache-Control"] = "no-store"

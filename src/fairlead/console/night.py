@@ -117,10 +117,10 @@ def _of_queue(queue: Metrics, rates: QueueRates) -> list[Trouble]:
         trouble.append(Trouble(text, at))
     if died := sum(rates.died[-15:]):
         text = f"{plural(died, 'message')} of {name} died in the last 15 minutes"
-        trouble.append(Trouble(text, url("/queue", name=name, tab="dead")))
+        trouble.append(Trouble(text, url("/queue/dead", name=name)))
     elif queue.dead:
         text = f"{name} has {plural(queue.dead, 'dead letter')}"
-        trouble.append(Trouble(text, url("/queue", name=name, tab="dead"), grave=False))
+        trouble.append(Trouble(text, url("/queue/dead", name=name), grave=False))
     if queue.max_waiting is not None and queue.messages >= queue.max_waiting:
         trouble.append(Trouble(f"{name} is full: it holds {queue.messages:,} messages", at))
     return trouble
@@ -136,7 +136,7 @@ def _of_processes(overview: StoreOverview) -> list[Trouble]:
     trouble += [
         Trouble(
             f"{plural(count, 'lease')} of {queue} {'is' if count == 1 else 'are'} over",
-            url("/queue", name=queue, tab="held"),
+            url("/queue/held", name=queue),
         )
         for queue, count in lost.items()
     ]

@@ -15,6 +15,7 @@ TITLES: Final = {
     409: "This has changed since you looked",
     413: "That is too much",
     429: "Too many tries",
+    500: "This has failed",
     503: "Not now",
 }
 """By status."""

@@ -53,7 +53,7 @@ def page_text(template: str, shown: Mapping[str, Any]) -> str:
 @cache
 def _console_environment() -> Environment:
     own: Environment = environment(ROOM).overlay()
-    own.filters = {**own.filters, "when": when, "length": length, "iso": iso}
+    own.filters = {**own.filters, "when": when, "length_in_words": length, "iso": iso}
     own.globals = {**own.globals, "url": url, "static": _address}
     return own
 

@@ -21,6 +21,8 @@ LOGGER: Final = logging.getLogger("fairlead.console")
 LOOKS: Final = 6
 ACTS: Final = 2
 """Threads, so that whoever looks keeps nobody from acting."""
+OVERVIEW: Final = "overview"
+"""The key of what the first page shows, among the counts."""
 WAITING: Final = 60
 """Pages that wait for one of them."""
 
@@ -63,6 +65,11 @@ class ConsoleState:
         """Somebody has shown who he is."""
         LOGGER.info("event=login user=%r by=%s", name, by)
         return self.sessions.begin(name, by)
+
+    def recount(self, *keys: object) -> None:
+        """Somebody has changed something: count it soon."""
+        for key in (OVERVIEW, *keys):
+            self.counts.again(key)
 
     def close(self) -> None:
         """Ask the store nothing any more."""

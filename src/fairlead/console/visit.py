@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from fairlead.config.roles import Role
+from fairlead.console.jobs import ConsoleJob
 from fairlead.console.refusals import PageRefusal
 from fairlead.console.rendering import page_text
 from fairlead.console.sessions import BrowserSession
@@ -106,6 +107,13 @@ class Visit:
             raise
         self.state.health.answered()
         return result
+
+    def begin(self, job: ConsoleJob, work: Callable[[ConsoleJob], str]) -> ConsoleJob:
+        """Begin what goes on in the background, as this user. Raises PageRefusal."""
+        if not self.may_operate:
+            raise PageRefusal(403, f"{self.who} is a viewer: an operator may do this")
+        with acting(self.who):
+            return self.state.jobs.begin(job, work)
 
     # -------- forms
 

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Final
 
-from fairlead.console.pages import login, overview, running, static
+from fairlead.console.pages import (
+    dead,
+    find,
+    held,
+    later,
+    login,
+    overview,
+    promote,
+    purge,
+    queue,
+    running,
+    static,
+    tenants,
+)
 from fairlead.console.state import MenuItem
 from fairlead.console.visit import Route, Stream
 
 ROUTES: Final[tuple[Route, ...]] = (
     *overview.ROUTES,
+    *queue.ROUTES,
+    *promote.ROUTES,
+    *held.ROUTES,
+    *dead.ROUTES,
+    *later.ROUTES,
+    *tenants.ROUTES,
+    *purge.ROUTES,
+    *find.ROUTES,
     *running.ROUTES,
     *login.ROUTES,
     *static.ROUTES,
 )
-STREAMS: Final[tuple[Stream, ...]] = tuple(chain.from_iterable((overview.STREAMS, running.STREAMS)))
+STREAMS: Final[tuple[Stream, ...]] = (*overview.STREAMS, *queue.STREAMS, *running.STREAMS)
 MENU: Final[tuple[MenuItem, ...]] = (overview.MENU, running.MENU)

@@ -15,12 +15,11 @@ from fairlead.console.night import StoreOverview, overview_of
 from fairlead.console.pages.running import job_url
 from fairlead.console.rates import points
 from fairlead.console.rendering import iso
-from fairlead.console.state import ConsoleState, MenuItem
+from fairlead.console.state import OVERVIEW, ConsoleState, MenuItem
 from fairlead.console.visit import Route, Stream, Visit
 from fairlead.store.admin.queues import Metrics
 from fairlead.text import length
 
-KEY: Final = "overview"
 COUNTS: Final = ("messages", "working", "parked", "delayed", "dead")
 PATIENCE: Final = 3.0
 """Seconds for which the first page waits for its numbers."""
@@ -28,7 +27,7 @@ PATIENCE: Final = 3.0
 
 def store_overview(state: ConsoleState, patience: float) -> Counted[StoreOverview] | None:
     """What the store holds, as it was counted last; None: it was not, in so many seconds."""
-    return state.counts.get(KEY, overview_of(state.store, state.rates), patience)
+    return state.counts.get(OVERVIEW, overview_of(state.store, state.rates), patience)
 
 
 async def _overview(visit: Visit) -> Response:
@@ -99,7 +98,7 @@ async def _check(visit: Visit) -> Response:
         ) or ("nothing is in it that should not be")
 
     title = f"Check the store {visit.store.place}"
-    job = visit.state.jobs.begin(ConsoleJob(title, visit.who, "/", None), work)
+    job = visit.begin(ConsoleJob(title, visit.who, "/", None), work)
     return visit.back(job_url(job))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from starlette.responses import Response
@@ -32,7 +33,8 @@ def _known(visit: Visit) -> ConsoleJob:
 
 
 async def _job(visit: Visit) -> Response:
-    return visit.page("job.html", job=_known(visit), texts=_texts(_known(visit)))
+    job = replace(_known(visit))  # as it is at one moment
+    return visit.page("job.html", job=job, texts=_texts(job))
 
 
 async def _stop(visit: Visit) -> Response:
