@@ -35,6 +35,7 @@ ALLOWED: Final = {
     ("console/server.py", "serve_until", "stop.wait"): "a signal",
     ("console/server.py", "serve_until", "task"): "`console` that is told to stop",
     ("console/visit.py", "Visit._asked", "calls"): "a page of `console`",
+    ("console/visit.py", "Visit.wait_for", "self.state.looks"): "a page of `console`",
     ("memory/replay.py", "_each", "future.result"): "a replay in several processes",
     ("pool/request.py", "PoolRequest.come", "waiter.future"): "a pool's caller",
     ("pool/waiter.py", "TaskWaiter.come", "self.future"): "a pool's caller",

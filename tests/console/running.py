@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import httpx
+import psycopg
+from psycopg import sql
 
 from fairlead import Store
 from fairlead.config.console import ConsoleAddress, ConsoleFile
@@ -102,3 +105,19 @@ def running(store: Store, folder: Path, **file: Any) -> Iterator[RunningConsole]
         thread.join(30)
         console.state.close()
         assert not thread.is_alive()
+
+
+@contextmanager
+def lost_database(url: str) -> Iterator[None]:
+    """A database of PostgreSQL's to which nobody is connected, or can connect, for a while."""
+    name = urlsplit(url).path.removeprefix("/")
+    with psycopg.connect(url.replace(f"/{name}", "/postgres", 1), autocommit=True) as other:
+        allowed = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
+        other.execute(allowed.format(sql.Identifier(name), sql.Literal(False)))
+        try:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+            )
+            yield
+        finally:
+            other.execute(allowed.format(sql.Identifier(name), sql.Literal(True)))

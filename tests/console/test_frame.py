@@ -1,10 +1,13 @@
 """What all pages of the console share."""
 
+from pathlib import Path
+
 import httpx
 import pytest
 
 from fairlead import Store
-from tests.console.running import RunningConsole, seen
+from tests.console.running import RunningConsole, lost_database, running, seen
+from tests.stores import made_url
 
 
 def test_whoever_is_not_logged_in_is_asked_who_he_is(console: RunningConsole) -> None:
@@ -66,3 +69,20 @@ def test_the_numbers_of_an_open_page_are_sent(console: RunningConsole, store: St
 def test_a_client_without_an_answer_is_let_go(console: RunningConsole) -> None:
     with pytest.raises(httpx.HTTPError):
         httpx.get(console.url.replace("http", "https"), timeout=5)
+
+
+def test_a_lost_database_is_told_and_recovered_from(tmp_path: Path) -> None:
+    url = made_url("postgresql")
+    with Store.open(url) as store, running(store, tmp_path) as console:
+        store.send("orders", "o", group="kim")
+        victor = console.as_("victor")
+        assert "orders" in victor.get("/")
+        with lost_database(url):
+            lost = victor.get("/queue", 503, name="orders")
+            assert "Not now" in seen(lost)
+            assert 'http-equiv="refresh"' in lost
+            overview = seen(victor.get("/"))
+            assert "The database does not answer since 2" in overview
+            assert "orders" in overview
+        assert "kim" in victor.get("/queue", name="orders")
+        assert console.console.state.health.lost_since is None

@@ -90,6 +90,10 @@ class Visit:
         """What a verb that looks returns. Raises what it raises, StoreError and PageRefusal."""
         return await self._asked(self.state.looks, partial(call, *args, **more))
 
+    async def wait_for(self, call: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
+        """What a call returns that waits for something else than the database."""
+        return await self.state.looks(partial(call, *args, **more))
+
     async def act(self, call: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
         """The same of a verb that changes something: the journal says that this user did it."""
         if not self.may_operate:

@@ -31,7 +31,7 @@ async def _dead(visit: Visit) -> Response:
     reason = visit.query.get("reason") or None
     after = visit.number("after", 0, MAX_NUMBER, 0)
     letters = await visit.look(visit.store.dead_heads, head.name, PAGE + 1, after, reason=reason)
-    counts = await visit.look(_reasons, visit.state, head.name)
+    counts = await visit.wait_for(_reasons, visit.state, head.name)
     following = letters[PAGE - 1].number if len(letters) > PAGE else None
     shown = {"head": head, "tab": "dead", "reason": reason, "counts": counts}
     return visit.page("dead.html", **shown, letters=letters[:PAGE], following=following)

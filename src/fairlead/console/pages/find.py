@@ -25,7 +25,7 @@ class FoundGroup(NamedTuple):
 
 async def _find(visit: Visit) -> Response:
     name = visit.query.get("name", "")
-    overview = await visit.look(store_overview, visit.state, PATIENCE) if name else None
+    overview = await visit.wait_for(store_overview, visit.state, PATIENCE) if name else None
     names = [] if overview is None else [queue.queue for queue in overview.value.queues]
     queues = [queue for queue in names if name.lower() in queue.lower()][:QUEUES]
     groups = await visit.look(_groups, visit.store, names[:QUEUES], name) if name else []

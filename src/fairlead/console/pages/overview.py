@@ -31,7 +31,7 @@ def store_overview(state: ConsoleState, patience: float) -> Counted[StoreOvervie
 
 
 async def _overview(visit: Visit) -> Response:
-    counted = await visit.look(store_overview, visit.state, PATIENCE)
+    counted = await visit.wait_for(store_overview, visit.state, PATIENCE)
     if counted is None:
         return visit.page("counting.html", what="What the store holds")
     overview = counted.value
@@ -40,7 +40,7 @@ async def _overview(visit: Visit) -> Response:
 
 
 async def _numbers(visit: Visit) -> Mapping[str, str]:
-    counted = await visit.look(store_overview, visit.state, 0)
+    counted = store_overview(visit.state, 0)
     return {} if counted is None else overview_texts(counted)
 
 

@@ -11,6 +11,7 @@ from fairlead.console.rates import NOTHING, QueueRates
 from fairlead.console.rendering import iso
 from fairlead.console.state import ConsoleState
 from fairlead.console.visit import Visit
+from fairlead.errors import UserError
 from fairlead.store.admin.queues import Metrics
 from fairlead.store.admin.switching import SwitchedOff
 
@@ -53,12 +54,17 @@ async def queue_head(visit: Visit) -> QueueHead:
     """Of the queue that is asked about. Raises MessageError where there is none of this name."""
     name = visit.asked("name")
     off = await visit.look(visit.store.off, name)
-    metrics, at, rates = await visit.look(_counted, visit.state, name)
+    metrics, at, rates = await visit.wait_for(_counted, visit.state, name)
     return QueueHead(name, off, metrics, at, rates)
 
 
-def _counted(state: ConsoleState, name: str) -> tuple[Metrics | None, float | None, QueueRates]:
-    overview = store_overview(state, PATIENCE)
+def _counted(
+    state: ConsoleState, name: str, patience: float = PATIENCE
+) -> tuple[Metrics | None, float | None, QueueRates]:
+    try:
+        overview = store_overview(state, patience)
+    except UserError:  # the page says that the database is lost
+        overview = None
     if overview is None:
         return None, None, NOTHING
     rates = overview.value.rates.get(name, NOTHING)
@@ -67,8 +73,8 @@ def _counted(state: ConsoleState, name: str) -> tuple[Metrics | None, float | No
 
 
 async def queue_numbers(visit: Visit) -> Mapping[str, str]:
-    """Of the pages of a queue that stay open."""
-    head = await queue_head(visit)
-    if head.at is None:
+    """Of the pages of a queue that stay open: as they were counted, which costs nothing."""
+    metrics, at, _ = _counted(visit.state, visit.asked("name"), 0)
+    if metrics is None or at is None:
         return {}
-    return {**head.texts, "at": iso(head.at), "list": "off" if head.off else "on"}
+    return {**queue_texts(metrics), "at": iso(at), "list": "on" if metrics.enabled else "off"}

@@ -28,7 +28,7 @@ class TenantShare(NamedTuple):
 
 async def _tenants(visit: Visit) -> Response:
     head = await queue_head(visit)
-    counted = await visit.look(_counted, visit.state)
+    counted = await visit.wait_for(_counted, visit.state)
     if counted is None:
         return visit.page("counting.html", what="What each tenant has")
     every = [tenant for tenant in counted.value if tenant.queue == head.name]
