@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,6 +16,8 @@ from fairlead.console.visit import Form, Route, Stream, Visit
 from fairlead.store.admin.looking import RankedGroup
 
 PAGE: Final = 50
+TIMES: Final = re.compile(r": [\d-]+ [\d:.]+ UTC < [\d-]+ [\d:.]+ UTC$")
+"""Two times that are compared, at the end of a reason."""
 
 
 async def _queue(visit: Visit) -> Response:
@@ -34,10 +37,12 @@ async def _queue(visit: Visit) -> Response:
 
 
 def whys(groups: Sequence[RankedGroup]) -> list[str]:
-    """Why each goes before the next one, without the names that stand beside it."""
+    """Why each goes before the next one, without the names and times that stand beside it."""
     names = [group.standing.name for group in groups]
     return [
-        group.why.removeprefix(f"{names[k]} before {''.join(names[k + 1 : k + 2])}: ")
+        TIMES.sub("", group.why.removeprefix(f"{names[k]} before {names[k + 1]}: "))
+        if k + 1 < len(groups)
+        else TIMES.sub("", group.why)
         for k, group in enumerate(groups)
     ]
 
