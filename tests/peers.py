@@ -37,6 +37,16 @@ def node_with_rhea() -> tuple[str, dict[str, str]]:
     return node, environment
 
 
+def axe() -> str:
+    """The program of axe-core, which finds what keeps people from using a page."""
+    folders = [PACKAGES, *map(Path, os.environ.get("NODE_PATH", "").split(os.pathsep))]
+    for folder in folders:
+        file = folder / "axe-core" / "axe.min.js"
+        if file.exists():
+            return file.read_text(encoding="utf-8")
+    missing("axe-core, a package of node")
+
+
 def java_with_jms(sources: Path, to: Path) -> list[str]:
     """How the class `clients.Answers` is run, which uses Qpid JMS; it is compiled into `to`."""
     compiler = program("javac")

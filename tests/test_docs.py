@@ -53,7 +53,7 @@ DEMO = ["demo.sh", "flights.sh"]
 TRACES = ["azure.sh", "apache.sh"]
 REPLAYS = ["replay.sh", "scenarios.sh"]
 SCENARIOS = ["what-if.toml", "queues.toml", "dialogs.toml", "prints.toml"]
-SCENARIOS += ["serve.toml"]
+SCENARIOS += ["serve.toml", "console.toml"]
 SCENARIOS += ["schedules.toml", "failures.toml", "limits.toml", "priority.toml"]
 """Files that are no cluster files; programs on their pages read them."""
 

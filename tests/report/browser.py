@@ -65,9 +65,8 @@ class Tab:
         assert "exceptionDetails" not in done, done
         return done["result"].get("value")
 
-    def open(self, page: Path, width: int, *, dark: bool = False) -> None:
-        """Show a page on a screen of this width, and wait until its charts are drawn."""
-        self.events.clear()
+    def screen(self, width: int, *, dark: bool = False) -> None:
+        """Have a screen of this width from now on."""
         phone = width < 600
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -78,6 +77,11 @@ class Tab:
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
+
+    def open(self, page: Path, width: int, *, dark: bool = False) -> None:
+        """Show a page on a screen of this width, and wait until its charts are drawn."""
+        self.events.clear()
+        self.screen(width, dark=dark)
         self.call("Page.navigate", url=page.as_uri())
         drawn = f"location.href === '{page.as_uri()}' && document.documentElement?.dataset.charts"
         until = time.monotonic() + PATIENCE

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.config.roles import Role
 from fairlead.errors import ConfigError, UserError
 from fairlead.serve import users
 from fairlead.serve.passwords import HashCost, KeptHash, hashed, kept, matches
-from fairlead.serve.users import UserFile, Users, load, remove
+from fairlead.serve.users import KeptUser, UserFile, Users, load, remove, set_role
 
 QUICK = HashCost(4, 1, 1)
 add = partial(users.add, cost=QUICK)
@@ -48,6 +49,22 @@ def test_users_come_and_go(file: Path) -> None:
     assert [*file.parent.iterdir()] == [file]
     assert file.stat().st_mode & 0o777 == 0o600
     assert "guess" not in file.read_text()
+
+
+def test_a_role_stays_when_the_password_changes(file: Path) -> None:
+    add(file, "anna", b"secret", role=Role.VIEWER)
+    add(file, "anna", b"another")
+    add(file, "berta", b"guess")
+    roles = {name: user.role for name, user in load(file).every.items()}
+    assert roles == {"anna": Role.VIEWER, "berta": None}
+    set_role(file, "anna", Role.OPERATOR)
+    followed = UserFile(file)
+    assert followed.role("anna") is Role.OPERATOR
+    set_role(file, "anna", None)
+    assert followed.role("anna") is None
+    assert followed.check("anna", b"another")
+    with pytest.raises(UserError, match="found no user 'carla'"):
+        set_role(file, "carla", Role.VIEWER)
 
 
 def test_who_adds_at_one_time_loses_nobody(file: Path) -> None:
@@ -96,7 +113,7 @@ def test_an_unknown_name_costs_as_much_as_a_known_one(monkeypatch: pytest.Monkey
         return matches(password, against)
 
     monkeypatch.setattr(users, "matches", counted)
-    known = Users({"anna": hashed(b"secret", HashCost(5, 1, 1))})
+    known = Users({"anna": KeptUser(hashed(b"secret", HashCost(5, 1, 1)), None)})
     known.check("anna", b"guess")
     known.check("berta", b"guess")
     assert seen == [HashCost(5, 1, 1)] * 2

@@ -53,13 +53,14 @@ IN_HANDS = "it reads what is in readers' hands: as much as there are readers"
 ENDED = "once a minute, and it reads which ends of dialogs wait for the other one to end"
 VIEWED: Final = "a program reads a view as a table"
 READS_ALL: Final = {
-    **dict.fromkeys(("metrics", "by_tenant", "ready_count", "count_between", "later"), COUNTED),
+    **dict.fromkeys(("metrics", "by_tenant", "ready_count", "count_between"), COUNTED),
     **dict.fromkeys(("events_of_groups", "said_in", "decision_in_place"), COUNTED),
     **dict.fromkeys(("open_of_services", "costs_of", "sizes_of"), COUNTED),
     **dict.fromkeys(("mark_fair", "ready_tenants", "charges", "forgive", "count_length"), SET),
     **dict.fromkeys(("all_tenants", "drop_tenants", "unbind", "completions"), ALL_OF_ONE),
     **dict.fromkeys(
-        ("lease_holders_of", "every_lease_holder", "held_groups", "held_with"), IN_HANDS
+        ("lease_holders_of", "every_lease_holder", "held_groups", "held_with", "processes"),
+        IN_HANDS,
     ),
     "forget_ended": ENDED,
     "schedules": COUNTED,
@@ -67,7 +68,7 @@ READS_ALL: Final = {
     **dict.fromkeys(
         ("what_is_in", "what_stays", "who_needs", "schedules_to", "purge", "purge_delayed"), COUNTED
     ),
-    **dict.fromkeys(("dead_of_reason", "dead_counts", "what_goes"), COUNTED),
+    **dict.fromkeys(("dead_of_reason", "dead_heads", "dead_counts", "what_goes"), COUNTED),
     "drop_queue": SET,
     **dict.fromkeys(CHECKS, "an operator checks the store, or mends it"),
 }
@@ -274,6 +275,10 @@ OWN: Final[dict[str, dict[str, Any]]] = {
         "last": 2**63 - 1,
     },
     "latest": ANY_EVENTS,
+    "dead_heads": {"reason": None},
+    "dead_body": {"start": 1},
+    "count_events": {**ANY_EVENTS, "transaction": 0},
+    "named_groups": {"beginning": "g1", "end": "g2", "behind": "g10"},
     **{name: {"name": "q"} for name in ("queue", "queue_locked")},
     "add_journal": {**NAMED_QUEUE, "id": None},
     **dict.fromkeys(("add_journal_taken", "add_journal_accepted"), NAMED_QUEUE),

@@ -180,6 +180,8 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "waiting": ("worker", lambda s, o, u: s.waiting(held(o).queue)),
     "peek": ("worker", lambda s, o, u: s.peek(held(o).queue)),
     "promotion": ("worker", lambda s, o, u: s.promotion(held(o).queue, "kim")),
+    "groups": ("worker", lambda s, o, u: s.groups(held(o).queue)),
+    "prioritise_seen": ("worker", lambda s, o, u: raised_as_seen(s, o)),
     "ready": ("worker", lambda s, o, u: s.ready("orders")),
     "stopping": ("worker", lambda s, o, u: (held(s), s.stopping())),
     "take_back": ("worker", lambda s, o, u: s.take_back(held(o).held.token)),
@@ -239,6 +241,13 @@ LOOKS: Final[dict[str, Verb]] = {
     "later": lambda s, o, u: s.later("orders"),
     "queues_by_tenant": lambda s, o, u: s.queues_by_tenant(),
     "held": lambda s, o, u: s.held(held(o).queue)[0],
+    "group": lambda s, o, u: s.group(held(o).queue, "kim"),
+    "groups_named": lambda s, o, u: s.groups_named(held(o).queue, "k")[0],
+    "dead_heads": lambda s, o, u: s.dead_heads(dead_letter(o))[0],
+    "dead_body": lambda s, o, u: dead_body(s, o),
+    "processes": lambda s, o, u: s.processes(),
+    "count_events": lambda s, o, u: s.count_events().cursor,
+    "cursor_at": lambda s, o, u: s.cursor_at(0) or "all",
     "dead": lambda s, o, u: s.dead(dead_letter(o)),
     "dead_counts": lambda s, o, u: s.dead_counts(dead_letter(o)),
     "purgeable": lambda s, o, u: s.purgeable(held(o).queue),
@@ -287,7 +296,7 @@ SEEN: Final = {
         "holds",
         "has_ended",
         "trace_of",
-        *("waiting", "peek", "promotion", "check"),
+        *("waiting", "peek", "promotion", "groups", "check"),
         *("opened_queue", "clusters", "pool", "decision", "decision_about", "deliveries"),
         "unwell",
     ),
@@ -295,6 +304,18 @@ SEEN: Final = {
 }
 CLUSTERS: Final = ("Bangkok", "pending", "tickets")
 ONE: Final = [{"name": "only", "weight": 1}]
+
+
+def dead_body(store: Store, owner: Store) -> bytes:
+    queue = dead_letter(owner)
+    return store.dead_body(queue, owner.dead_heads(queue)[0].number).beginning
+
+
+def raised_as_seen(store: Store, owner: Store) -> None:
+    queue = held(owner).queue
+    now = owner.group(queue, "kim")
+    assert now is not None
+    assert store.prioritise_seen(queue, "kim", 5, now.seen)
 
 
 def settled(owner: Store) -> int:

@@ -20,6 +20,7 @@ SUBJECTS: Final = {
     "commands.connect": ("device", "endpoints"),
     "commands.forward": ("forward",),
     "commands.serve": ("serve",),
+    "commands.console": ("console",),
     "commands.users": ("users",),
     "commands.messages": ("send", "take", "peek"),
     "commands.queues": (

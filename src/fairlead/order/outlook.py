@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush, nsmallest
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from fairlead.balance.times import in_seconds, micros, seconds
@@ -74,6 +75,19 @@ def look_ahead(tenants: Iterable[Tenant[Any]], step: int, most: int, working: in
     waiting = sum(1 for tenant in every for member in tenant.places if _items(member))
     decided = _why(turns[0], turns[1], step) if len(turns) > 1 else ""
     return Outlook(ranks, decided, waiting, working)
+
+
+def ranks_with_reasons(
+    tenants: Iterable[Tenant[Any]], step: int, most: int
+) -> list[tuple[Standing, str]]:
+    """The next groups, at most so many, each with why it goes before the next one.
+
+    "": there is no next one.
+    """
+    turns = _turns(list(tenants), step, most + 1)
+    reasons = [_why(first, second, step) for first, second in pairwise(turns)]
+    ranks = [_standing(member, entry) for member, entry, _, _ in turns]
+    return [*zip(ranks, [*map(dated, reasons), ""], strict=False)][:most]
 
 
 def _items(member: Item | Group[Any]) -> Sequence[Item]:

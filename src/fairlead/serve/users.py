@@ -13,12 +13,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from fairlead.balance.objects import FileTable, Name
 from fairlead.balance.refusal import read
+from fairlead.config.roles import Role
 from fairlead.config.toml import file_and_line, parsed
 from fairlead.errors import ConfigError, OutputError, UserError
 from fairlead.serve.passwords import LONGEST, SHORTEST, HashCost, KeptHash, hashed, kept, matches
@@ -34,6 +35,8 @@ class User(FileTable, frozen=True, kw_only=True):
 
     name: Name
     hash: str
+    role: Role | None = None
+    """In the console; None: the user is not let in there."""
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -41,6 +44,14 @@ class User(FileTable, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"User({self.name!r})"
+
+
+class KeptUser(NamedTuple):
+    """What is kept of a user."""
+
+    secret: KeptHash
+    role: Role | None
+    """In the console; None: the user is not let in there."""
 
 
 class UsersFile(FileTable, frozen=True, kw_only=True):
@@ -76,17 +87,17 @@ def check_password(password: bytes) -> None:
 class Users:
     """Users and their hashes, as a file has them at one time."""
 
-    def __init__(self, every: Mapping[str, KeptHash]) -> None:
+    def __init__(self, every: Mapping[str, KeptUser]) -> None:
         """By their names."""
         self.every: Final = dict(every)
-        dearest = max((secret.cost for secret in self.every.values()), default=HashCost())
+        dearest = max((user.secret.cost for user in self.every.values()), default=HashCost())
         self._nobody = KeptHash(dearest, b"nobody's salt...", bytes(32))
 
     def check(self, name: str, password: bytes) -> bool:
         """Whether this is that user's password; an unknown name takes the time of a known one."""
-        secret = self.every.get(name)
-        right = matches(password, secret or self._nobody)
-        return right and secret is not None
+        user = self.every.get(name)
+        right = matches(password, user.secret if user else self._nobody)
+        return right and user is not None
 
 
 class UserFile:
@@ -113,12 +124,17 @@ class UserFile:
         right = users.check(name, password)
         if right:
             with self._lock:
-                self._right[name] = users.every[name], self._digest(password)
+                self._right[name] = users.every[name].secret, self._digest(password)
         return right
 
     def has(self, name: str) -> bool:
         """Whether there is a user of that name now; takes no time."""
         return name in self._current().every
+
+    def role(self, name: str) -> Role | None:
+        """What a user may be in the console now; takes no time."""
+        user = self._current().every.get(name)
+        return user and user.role
 
     def remembers(self, name: str, password: bytes) -> bool:
         """Whether this user was let in by this password before; takes no time.
@@ -130,9 +146,9 @@ class UserFile:
     def _remembers(self, users: Users, name: str, password: bytes) -> bool:
         with self._lock:
             by, remembered = self._right.get(name, (None, b""))
-        secret = users.every.get(name)
+        user = users.every.get(name)
         is_same = hmac.compare_digest(self._digest(password), remembered)
-        return is_same and secret is not None and secret == by
+        return is_same and user is not None and user.secret == by
 
     def _digest(self, password: bytes) -> bytes:
         return hmac.digest(self._key, password, "sha256")
@@ -164,7 +180,7 @@ def load(path: Path) -> Users:
         listed = read(plain, UsersFile)
     except ConfigError as error:
         raise ConfigError(f"{file_and_line(path, text, error.place)}: {error}") from None
-    return Users({user.name: kept(user.hash) for user in listed.users})
+    return Users({user.name: KeptUser(kept(user.hash), user.role) for user in listed.users})
 
 
 def _check_mode(path: Path) -> None:
@@ -187,8 +203,17 @@ def _stamp(path: Path) -> tuple[int, ...]:
 # -------- changes
 
 
-def add(path: Path, name: str, password: bytes, cost: HashCost | None = None) -> bool:
-    """Add a user, or give one another password; whether it is a new one. Raises UserError."""
+def add(
+    path: Path,
+    name: str,
+    password: bytes,
+    cost: HashCost | None = None,
+    role: Role | None = None,
+) -> bool:
+    """Add a user, or give one another password; whether it is a new one. Raises UserError.
+
+    `role`: in the console; None: a user keeps what he is, and a new one is not let in there.
+    """
     try:
         check_name(name)
     except ValueError as error:
@@ -196,9 +221,18 @@ def add(path: Path, name: str, password: bytes, cost: HashCost | None = None) ->
     check_password(password)
     secret = hashed(password, cost)
     with _changing(path) as every:
-        is_new = name not in every
-        every[name] = secret
-    return is_new
+        before = every.get(name)
+        every[name] = KeptUser(secret, role or (before and before.role))
+    return before is None
+
+
+def set_role(path: Path, name: str, role: Role | None) -> None:
+    """Say what a user may be in the console; None: nothing. Raises UserError."""
+    with _changing(path) as every:
+        user = every.get(name)
+        if user is None:
+            raise UserError(f"{path}: found no user {name!r}, allowed: one that is there")
+        every[name] = user._replace(role=role)
 
 
 def remove(path: Path, name: str) -> None:
@@ -209,7 +243,7 @@ def remove(path: Path, name: str) -> None:
 
 
 @contextmanager
-def _changing(path: Path) -> Iterator[dict[str, KeptHash]]:
+def _changing(path: Path) -> Iterator[dict[str, KeptUser]]:
     """The users, to be changed; written at the end of the block, whole or not at all."""
     path = path.resolve()
     try:
@@ -229,10 +263,11 @@ def _changing(path: Path) -> Iterator[dict[str, KeptHash]]:
         os.close(folder)
 
 
-def _write(path: Path, every: Mapping[str, KeptHash]) -> None:
+def _write(path: Path, every: Mapping[str, KeptUser]) -> None:
     tables = [
-        f"\n[[user]]\nname = {json.dumps(name, ensure_ascii=False)}\nhash = '{secret}'\n"
-        for name, secret in every.items()
+        f"\n[[user]]\nname = {json.dumps(name, ensure_ascii=False)}\nhash = '{user.secret}'\n"
+        + (f'role = "{user.role}"\n' if user.role else "")
+        for name, user in every.items()
     ]
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
     try:

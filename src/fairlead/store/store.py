@@ -35,6 +35,7 @@ from fairlead.store.verbs.clusters import StoreClusters
 from fairlead.store.verbs.conversations import StoreConversations
 from fairlead.store.verbs.dead_letters import StoreDeadLetters
 from fairlead.store.verbs.dialogs import StoreDialogs
+from fairlead.store.verbs.looking import StoreLooking
 from fairlead.store.verbs.operating import StoreOperations
 from fairlead.store.verbs.purging import StorePurging
 from fairlead.store.verbs.schedules import StoreSchedules
@@ -48,6 +49,7 @@ POSTGRESQL: Final = ("postgresql://", "postgres://")
 class Store(
     StoreLeases,
     StoreOperations,
+    StoreLooking,
     StoreDeadLetters,
     StorePurging,
     StoreClusters,

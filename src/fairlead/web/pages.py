@@ -16,12 +16,12 @@ from fairlead.web import charts
 def rendered(room: str, template: str, **shown: object) -> str:
     """A page as text: a template of a room (a package), and what it shows."""
     program = _program()
-    page = _environment(room).get_template(template)
+    page = environment(room).get_template(template)
     return page.render(program=program, allowed=_allowed(program), **shown)
 
 
 @cache
-def _environment(room: str) -> Environment:
+def environment(room: str) -> Environment:
     """The room's own templates, and those that all share; a text is never markup in them."""
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(room), PackageLoader("fairlead.web")]),

@@ -78,7 +78,7 @@ def later(database: Database, queue: Queue, most: int) -> list[Later]:
 def outlook(database: Database, queue: Queue, most: int) -> Outlook:
     """The groups in the order in which they would be taken, at most so many, and why."""
     tenants = (
-        _tenants(database, queue, max(most, 2))
+        waiting_tenants(database, queue, max(most, 2))
         if queue.fair == FAIR
         else [_only_tenant(database, queue, max(most, 2))]
     )
@@ -88,14 +88,15 @@ def outlook(database: Database, queue: Queue, most: int) -> Outlook:
     return forecast._replace(waiting=ready)
 
 
-def _tenants(database: Database, queue: Queue, most: int) -> list[Tenant[Item]]:
+def waiting_tenants(database: Database, queue: Queue, most: int) -> list[Tenant[Item]]:
+    """The tenants of which something waits, each with the first groups of it."""
     tenants: list[Tenant[Item]] = []
     for name, tag, turn, _, backlogged in database.run("all_tenants", queue=queue.id):
         if backlogged:
             tenant = Tenant[Item](name, queue.share(name), tag_of(tag))
             tenant.turn = turn
             rows = database.run("first_of_tenant", queue=queue.id, tenant=name, most=most)
-            _put(database, queue, tenant, rows)
+            put_groups(database, queue, tenant, rows)
             tenants.append(tenant)
     return tenants
 
@@ -103,15 +104,16 @@ def _tenants(database: Database, queue: Queue, most: int) -> list[Tenant[Item]]:
 def _only_tenant(database: Database, queue: Queue, most: int) -> Tenant[Item]:
     tenant = Tenant[Item]("", queue.share(""), 0)
     rows = database.run("first_groups", queue=queue.id, most=most)
-    _put(database, queue, tenant, rows)
+    put_groups(database, queue, tenant, rows)
     return tenant
 
 
-def _put(database: Database, queue: Queue, tenant: Tenant[Item], rows: Sequence[Row]) -> None:
+def put_groups(database: Database, queue: Queue, tenant: Tenant[Item], rows: Sequence[Row]) -> None:
+    """Give a tenant the groups of these rows, with their places and the first message of each."""
     ids = [row[0] for row in rows]
     sizes = {row[0]: (row[1], row[2]) for row in database.run("sizes_of", ids=ids)} if ids else {}
     heads = {row[0]: (row[1], row[2]) for row in database.run("heads_of", ids=ids)} if ids else {}
-    for id_, name, owner, priority, entered, number, _, _ in rows:
+    for id_, name, owner, priority, entered, number, *_ in rows:
         first = database.run("more_of", id=id_, after=BEFORE_ALL, most=1)
         if not first or id_ not in sizes or id_ not in heads:
             continue
@@ -172,7 +174,9 @@ def promotion(
         return int(total)
 
     ranked = Tenant[Item](owner, queue.share(owner), 0)
-    _put(database, queue, ranked, database.run("groups_between", most=most, **between(new, old)))
+    put_groups(
+        database, queue, ranked, database.run("groups_between", most=most, **between(new, old))
+    )
     place, forwards = count(FIRST, old) + 1, new < tuple(old)
     return Promotion(
         group,

@@ -85,10 +85,15 @@ def read(format_: int, body: bytes) -> tuple[Any, str]:
 
 def plain(format_: int, body: bytes) -> bytes:
     """The bytes of the body alone."""
+    start, size = place_of_body(format_, len(body))
+    return bytes(body[start : start + size])
+
+
+def place_of_body(format_: int, size: int) -> tuple[int, int]:
+    """Where the body begins in what is kept, which has so many bytes, and how long it is."""
     if not format_ & ENVELOPED:
-        return bytes(body)
-    start = format_ >> 4 & _PLACE
-    return bytes(body[start : start + (format_ >> 32 & _PLACE)])
+        return 0, size
+    return format_ >> 4 & _PLACE, format_ >> 32 & _PLACE
 
 
 def envelope_of(format_: int, body: bytes) -> bytes | None:

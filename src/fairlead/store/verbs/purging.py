@@ -12,11 +12,7 @@ from fairlead.store.database.retrying import again
 from fairlead.store.queues.engine import engine_of
 from fairlead.store.queues.purging import PurgedMessages, PurgePortion
 from fairlead.store.queues.settings import known_queue
-from fairlead.store.verbs.store_verbs import StoreVerbs
-
-
-def _nobody(deleted: int) -> None:
-    """Whom nobody has to tell."""
+from fairlead.store.verbs.store_verbs import StoreVerbs, nobody
 
 
 class StorePurging(StoreVerbs):
@@ -24,7 +20,12 @@ class StorePurging(StoreVerbs):
 
     @abstractmethod
     def discard(
-        self, queue: str, ids: Iterable[str] | None = None, *, reason: str | None = None
+        self,
+        queue: str,
+        ids: Iterable[str] | None = None,
+        *,
+        reason: str | None = None,
+        told: Callable[[int], None] = nobody,
     ) -> int:
         """Delete dead letters."""
 
@@ -33,7 +34,7 @@ class StorePurging(StoreVerbs):
         queue: str,
         group: str | None = None,
         reason: str = "",
-        told: Callable[[int], None] = _nobody,
+        told: Callable[[int], None] = nobody,
         *,
         tenant: str | None = None,
     ) -> Purged:

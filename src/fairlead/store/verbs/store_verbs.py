@@ -12,6 +12,10 @@ from fairlead.store.journal.retention import Retention
 from fairlead.store.queues.leases import Leases
 
 
+def nobody(count: int) -> None:
+    """Whom nobody has to tell how many are done."""
+
+
 class TransactionVerbs(ABC):
     """One transaction, with the user's own rows. It is the sum of its subjects, each one class."""
 

@@ -45,15 +45,17 @@ FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1 AND g.tenant = 
 ORDER BY g.k1, g.k2 LIMIT %(most)s;
 
 -- later: what waits for its time: groups that were released with a delay, and messages sent with one
-SELECT g.not_before, 'released', coalesce(g.name, ''),
+(SELECT g.not_before, 'released', coalesce(g.name, ''),
   CASE WHEN g.name IS NULL
     THEN (SELECT m.key FROM fairlead.messages m WHERE m.group_id = g.id LIMIT 1) ELSE '' END,
   (SELECT count(*) FROM fairlead.messages m WHERE m.group_id = g.id), g.tenant, g.priority
 FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 3
   AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+ORDER BY g.not_before LIMIT %(most)s)
 UNION ALL
-SELECT due, 'delayed', coalesce(group_name, ''), key, 1, tenant, coalesce(priority, -1)
+(SELECT due, 'delayed', coalesce(group_name, ''), key, 1, tenant, coalesce(priority, -1)
 FROM fairlead.delayed WHERE queue = %(queue)s AND NOT (conversation IS NOT NULL AND type = 'Error')
+ORDER BY due, id LIMIT %(most)s)
 ORDER BY 1, 2, 3, 4 LIMIT %(most)s;
 
 -- sizes_of: how many messages groups have
@@ -98,6 +100,50 @@ FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1
   AND (g.k1, g.k2) > (%(a1)s, %(a2)s) AND (g.k1, g.k2) < (%(b1)s, %(b2)s)
 ORDER BY g.k1, g.k2 LIMIT %(most)s;
 
+-- groups_after_place: the groups that would be taken next, behind a place
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived, g.k1, g.k2
+FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1 AND (g.k1, g.k2) > (%(a1)s, %(a2)s)
+  AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+ORDER BY g.k1, g.k2 LIMIT %(most)s;
+
+-- tenant_groups_after: the same, of a tenant
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived, g.k1, g.k2
+FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1 AND g.tenant = %(tenant)s AND g.fair = 1
+  AND (g.k1, g.k2) > (%(a1)s, %(a2)s)
+  AND EXISTS (SELECT 1 FROM fairlead.messages m WHERE m.group_id = g.id)
+ORDER BY g.k1, g.k2 LIMIT %(most)s;
+
+-- group_now: a group as it is now
+SELECT g.name, g.tenant, g.state,
+  coalesce((SELECT n.priority FROM fairlead.pending_updates n WHERE n.group_id = g.id AND n.kind = 'raised'
+      AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
+    CASE g.state WHEN 2 THEN g.was_priority ELSE g.priority END),
+  coalesce((SELECT n.number FROM fairlead.pending_updates n WHERE n.group_id = g.id AND n.kind = 'raised'
+      AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
+    CASE g.state WHEN 2 THEN g.was_number ELSE g.number END),
+  (SELECT count(*) FROM fairlead.messages m WHERE m.group_id = g.id), g.head, g.arrived, g.failures,
+  CASE g.state WHEN 2 THEN g.deadline WHEN 3 THEN g.not_before END, g.token
+FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.name = %(name)s;
+
+-- named_groups: groups whose names begin so, behind one of them, by their names
+SELECT g.name, g.tenant, g.state,
+  coalesce((SELECT n.priority FROM fairlead.pending_updates n WHERE n.group_id = g.id AND n.kind = 'raised'
+      AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
+    CASE g.state WHEN 2 THEN g.was_priority ELSE g.priority END),
+  coalesce((SELECT n.number FROM fairlead.pending_updates n WHERE n.group_id = g.id AND n.kind = 'raised'
+      AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
+    CASE g.state WHEN 2 THEN g.was_number ELSE g.number END),
+  (SELECT count(*) FROM fairlead.messages m WHERE m.group_id = g.id), g.head, g.arrived, g.failures,
+  CASE g.state WHEN 2 THEN g.deadline WHEN 3 THEN g.not_before END, g.token
+FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.name >= %(beginning)s AND g.name < %(end)s AND g.name > %(behind)s
+ORDER BY g.name LIMIT %(most)s;
+
+-- processes: who takes work, and how much he holds
+SELECT h.id, h.host, h.pid, h.name, h.since, h.stopping, coalesce(g.held, 0), g.taken
+FROM fairlead.lease_holders h LEFT JOIN (SELECT holder, count(*) AS held, min(taken) AS taken
+    FROM fairlead.groups WHERE state = 2 GROUP BY holder) g ON g.holder = h.id
+ORDER BY coalesce(g.held, 0) DESC, h.id;
+
 -- by_tenant: what a queue holds of each tenant
 SELECT x.tenant, sum(x.messages)::bigint, sum(x.ready)::bigint, sum(x.working)::bigint, sum(x.parked)::bigint,
        sum(x.delayed)::bigint, sum(x.dead)::bigint, min(x.oldest)
@@ -138,6 +184,18 @@ SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type,
 FROM fairlead.dead WHERE queue = %(queue)s AND id > %(after)s
   AND starts_with(reason, %(reason)s)
 ORDER BY id LIMIT %(most)s;
+
+-- dead_heads: dead letters without their bodies, of any reason or of those that begin so
+SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, format, length(body)
+FROM fairlead.dead WHERE queue = %(queue)s AND id > %(after)s
+  AND (%(reason)s::text IS NULL OR starts_with(reason, %(reason)s::text))
+ORDER BY id LIMIT %(most)s;
+
+-- dead_format: what a dead letter's body is, and how long is what is kept
+SELECT format, length(body) FROM fairlead.dead WHERE queue = %(queue)s AND id = %(number)s;
+
+-- dead_body: a part of it
+SELECT substr(body, %(start)s::int, %(most)s::int) FROM fairlead.dead WHERE queue = %(queue)s AND id = %(number)s;
 
 -- dead_counts: how many dead letters have each reason, the most frequent first; of all reasons how many, and how many letters
 SELECT reason, count(*), count(*) OVER (), (sum(count(*)) OVER ())::bigint

@@ -31,7 +31,7 @@ BEGIN
   IF q.fair = 0 THEN
     PERFORM fairlead._maintain(q, fairlead._actor());
   END IF;
-  SELECT x.* INTO g FROM fairlead.groups x WHERE x.queue = q.id AND x.name = "group" COLLATE "default";
+  SELECT x.* INTO g FROM fairlead.groups x WHERE x.queue = q.id AND x.name = "group" COLLATE "C";
   IF NOT FOUND OR g.state = 2 OR q.discipline = 'fifo' THEN
     RETURN;
   END IF;

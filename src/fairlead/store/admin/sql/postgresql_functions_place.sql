@@ -15,7 +15,7 @@ DECLARE
   counted bigint;
   moved bigint;
 BEGIN
-  SELECT x.* INTO g FROM fairlead.groups x WHERE x.queue = q.id AND x.name = "group" COLLATE "default";
+  SELECT x.* INTO g FROM fairlead.groups x WHERE x.queue = q.id AND x.name = "group" COLLATE "C";
   IF NOT FOUND THEN
     RETURN;
   END IF;

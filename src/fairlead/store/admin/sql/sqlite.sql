@@ -61,15 +61,17 @@ FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1 AND g.tenant = :te
 ORDER BY g.k1, g.k2 LIMIT :most;
 
 -- later: what waits for its time: groups that were released with a delay, and messages sent with one
-SELECT g.not_before, 'released', coalesce(g.name, ''),
+SELECT * FROM (SELECT g.not_before, 'released', coalesce(g.name, ''),
   CASE WHEN g.name IS NULL
     THEN (SELECT m.key FROM fairlead_messages m WHERE m.group_id = g.id LIMIT 1) ELSE '' END,
   (SELECT count(*) FROM fairlead_messages m WHERE m.group_id = g.id), g.tenant, g.priority
 FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 3
   AND EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id)
+ORDER BY g.not_before LIMIT :most)
 UNION ALL
-SELECT due, 'delayed', coalesce(group_name, ''), key, 1, tenant, coalesce(priority, -1)
+SELECT * FROM (SELECT due, 'delayed', coalesce(group_name, ''), key, 1, tenant, coalesce(priority, -1)
 FROM fairlead_delayed WHERE queue = :queue AND NOT (conversation IS NOT NULL AND type = 'Error')
+ORDER BY due, id LIMIT :most)
 ORDER BY 1, 2, 3, 4 LIMIT :most;
 
 -- sizes_of: how many messages groups have
@@ -114,6 +116,50 @@ FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1
   AND (g.k1, g.k2) > (:a1, :a2) AND (g.k1, g.k2) < (:b1, :b2)
 ORDER BY g.k1, g.k2 LIMIT :most;
 
+-- groups_after_place: the groups that would be taken next, behind a place
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived, g.k1, g.k2
+FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1 AND (g.k1, g.k2) > (:a1, :a2)
+  AND EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id)
+ORDER BY g.k1, g.k2 LIMIT :most;
+
+-- tenant_groups_after: the same, of a tenant
+SELECT g.id, g.name, g.tenant, g.priority, g.entered, g.number, g.head, g.arrived, g.k1, g.k2
+FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1 AND g.tenant = :tenant AND g.fair = 1
+  AND (g.k1, g.k2) > (:a1, :a2)
+  AND EXISTS (SELECT 1 FROM fairlead_messages m WHERE m.group_id = g.id)
+ORDER BY g.k1, g.k2 LIMIT :most;
+
+-- group_now: a group as it is now
+SELECT g.name, g.tenant, g.state,
+  coalesce((SELECT n.priority FROM fairlead_pending_updates n WHERE n.group_id = g.id AND n.kind = 'raised'
+      AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
+    CASE g.state WHEN 2 THEN g.was_priority ELSE g.priority END),
+  coalesce((SELECT n.number FROM fairlead_pending_updates n WHERE n.group_id = g.id AND n.kind = 'raised'
+      AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
+    CASE g.state WHEN 2 THEN g.was_number ELSE g.number END),
+  (SELECT count(*) FROM fairlead_messages m WHERE m.group_id = g.id), g.head, g.arrived, g.failures,
+  CASE g.state WHEN 2 THEN g.deadline WHEN 3 THEN g.not_before END, g.token
+FROM fairlead_groups g WHERE g.queue = :queue AND g.name = :name;
+
+-- named_groups: groups whose names begin so, behind one of them, by their names
+SELECT g.name, g.tenant, g.state,
+  coalesce((SELECT n.priority FROM fairlead_pending_updates n WHERE n.group_id = g.id AND n.kind = 'raised'
+      AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
+    CASE g.state WHEN 2 THEN g.was_priority ELSE g.priority END),
+  coalesce((SELECT n.number FROM fairlead_pending_updates n WHERE n.group_id = g.id AND n.kind = 'raised'
+      AND n.priority IS NOT NULL ORDER BY n.id DESC LIMIT 1),
+    CASE g.state WHEN 2 THEN g.was_number ELSE g.number END),
+  (SELECT count(*) FROM fairlead_messages m WHERE m.group_id = g.id), g.head, g.arrived, g.failures,
+  CASE g.state WHEN 2 THEN g.deadline WHEN 3 THEN g.not_before END, g.token
+FROM fairlead_groups g WHERE g.queue = :queue AND g.name >= :beginning AND g.name < :end AND g.name > :behind
+ORDER BY g.name LIMIT :most;
+
+-- processes: who takes work, and how much he holds
+SELECT h.id, h.host, h.pid, h.name, h.since, h.stopping, coalesce(g.held, 0), g.taken
+FROM fairlead_lease_holders h LEFT JOIN (SELECT holder, count(*) AS held, min(taken) AS taken
+    FROM fairlead_groups WHERE state = 2 GROUP BY holder) g ON g.holder = h.id
+ORDER BY coalesce(g.held, 0) DESC, h.id;
+
 -- by_tenant: what a queue holds of each tenant
 SELECT x.tenant, sum(x.messages), sum(x.ready), sum(x.working), sum(x.parked),
        sum(x.delayed), sum(x.dead), min(x.oldest)
@@ -154,6 +200,18 @@ SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type,
 FROM fairlead_dead WHERE queue = :queue AND id > :after
   AND substr(reason, 1, length(:reason)) = :reason
 ORDER BY id LIMIT :most;
+
+-- dead_heads: dead letters without their bodies, of any reason or of those that begin so
+SELECT id, key, group_name, tenant, priority, reason, attempt, died, cost, type, format, length(body)
+FROM fairlead_dead WHERE queue = :queue AND id > :after
+  AND (:reason IS NULL OR substr(reason, 1, length(:reason)) = :reason)
+ORDER BY id LIMIT :most;
+
+-- dead_format: what a dead letter's body is, and how long is what is kept
+SELECT format, length(body) FROM fairlead_dead WHERE queue = :queue AND id = :number;
+
+-- dead_body: a part of it
+SELECT substr(body, :start, :most) FROM fairlead_dead WHERE queue = :queue AND id = :number;
 
 -- dead_counts: how many dead letters have each reason, the most frequent first; of all reasons how many, and how many letters
 SELECT reason, count(*), count(*) OVER (), sum(count(*)) OVER ()

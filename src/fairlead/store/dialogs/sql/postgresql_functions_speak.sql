@@ -193,7 +193,7 @@ BEGIN
   END IF;
   PERFORM fairlead._forget_timers(e.id, '{Error,DialogTimer}', 0);
   SELECT x.id, x.tenant, x.state INTO g FROM fairlead.groups x
-    WHERE x.queue = q.id AND x.name = e.group_name COLLATE "default";
+    WHERE x.queue = q.id AND x.name = e.group_name COLLATE "C";
   IF p_given IS NOT NULL OR g.state IS DISTINCT FROM 2 THEN
     DELETE FROM fairlead.messages WHERE id = ANY (ARRAY (SELECT m.id FROM fairlead.messages m
       WHERE m.conversation = e.id AND NOT m.id = ANY (coalesce(p_given, '{}')) FOR UPDATE SKIP LOCKED));

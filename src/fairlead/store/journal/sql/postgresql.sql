@@ -38,6 +38,20 @@ ORDER BY journal.transaction DESC, journal.id DESC LIMIT 1 OFFSET %(back)s;
 -- place_of_number: where the first event with this number or a later one stands
 SELECT transaction::text::bigint, id FROM fairlead.journal WHERE id >= %(number)s ORDER BY id LIMIT 1;
 
+-- time_of_number: the same, with when that was
+SELECT transaction::text::bigint, id, time FROM fairlead.journal WHERE id >= %(number)s ORDER BY id LIMIT 1;
+
+-- count_events: how many events of each queue, kind and minute a part of the journal has, and where that ends
+WITH page AS MATERIALIZED (
+  SELECT transaction, id, queue, kind, time / 60000000 AS minute FROM fairlead.journal
+  WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s) AND CASE WHEN id >= %(first)s THEN id < %(until)s END
+    AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
+      ELSE pg_snapshot_xmin(pg_current_snapshot()) END
+  ORDER BY journal.transaction, journal.id LIMIT %(most)s),
+last AS (SELECT transaction, id FROM page ORDER BY transaction DESC, id DESC LIMIT 1)
+SELECT p.queue, p.kind, p.minute, count(*), l.transaction::text::bigint, l.id FROM page p CROSS JOIN last l
+GROUP BY p.queue, p.kind, p.minute, l.transaction, l.id;
+
 -- epochs: the events with which the epochs of the journal begin, but for the first one
 SELECT first FROM fairlead.epochs ORDER BY first;
 

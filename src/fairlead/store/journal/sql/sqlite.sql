@@ -50,6 +50,16 @@ ORDER BY id DESC LIMIT 1 OFFSET :back;
 -- place_of_number: where the first event with this number or a later one stands
 SELECT 0, id FROM fairlead_journal WHERE id >= :number ORDER BY id LIMIT 1;
 
+-- time_of_number: the same, with when that was
+SELECT 0, id, time FROM fairlead_journal WHERE id >= :number ORDER BY id LIMIT 1;
+
+-- count_events: how many events of each queue, kind and minute a part of the journal has, and where that ends
+WITH page AS MATERIALIZED (
+  SELECT id, queue, kind, time / 60000000 AS minute FROM fairlead_journal
+  WHERE id > :after AND id >= :first AND id < :until ORDER BY id LIMIT :most)
+SELECT queue, kind, minute, count(*), 0, (SELECT max(id) FROM page) FROM page
+GROUP BY queue, kind, minute;
+
 -- epochs: the events with which the epochs of the journal begin, but for the first one
 SELECT first FROM fairlead_epochs ORDER BY first;
 

@@ -29,7 +29,7 @@ CREATE TABLE fairlead.queues (
 CREATE TABLE fairlead.groups (
   id BIGINT PRIMARY KEY,                     -- the number with which it began
   queue BIGINT NOT NULL,
-  name TEXT,                                 -- NULL: a message that is a group of its own
+  name TEXT COLLATE "C",                     -- NULL: a message that is a group of its own; sorted as on SQLite
   tenant TEXT NOT NULL,
   fair BIGINT NOT NULL,                      -- whether its queue has tenants
   state BIGINT NOT NULL,                     -- 1 ready, 2 held by a reader, 3 parked

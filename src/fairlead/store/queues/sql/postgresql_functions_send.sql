@@ -19,7 +19,7 @@ BEGIN
   LOOP
     IF p_group IS NOT NULL THEN
       SELECT id, tenant, state, head INTO g FROM fairlead.groups
-        WHERE queue = q.id AND name = p_group COLLATE "default" FOR KEY SHARE;
+        WHERE queue = q.id AND name = p_group COLLATE "C" FOR KEY SHARE;
       IF FOUND THEN
         home := g.id;
         IF g.tenant <> p_tenant THEN
@@ -151,7 +151,7 @@ BEGIN
       CASE WHEN p_due > now THEN 'due ' || p_due END);
   -- Who holds the group finds the message, or parks the group and wakes somebody when it is settled.
   IF p_group IS NULL OR NOT EXISTS (SELECT 1 FROM fairlead.groups x WHERE x.queue = q.id
-      AND x.name = p_group COLLATE "default" AND x.state = 2) THEN
+      AND x.name = p_group COLLATE "C" AND x.state = 2) THEN
     PERFORM fairlead._wake(q.id);
   END IF;
   RETURN v_key;
@@ -218,10 +218,10 @@ BEGIN
       'priority: found %s, allowed: an integer from 0 to 255, or NULL', p_priority));
   END IF;
   SELECT x.id, x.tenant INTO g FROM fairlead.groups x
-    WHERE x.queue = q.id AND x.name = p_group COLLATE "default" FOR KEY SHARE SKIP LOCKED;
+    WHERE x.queue = q.id AND x.name = p_group COLLATE "C" FOR KEY SHARE SKIP LOCKED;
   IF NOT FOUND THEN  -- it is ending, or is not there
     SELECT x.id, x.tenant INTO g FROM fairlead.groups x
-      WHERE x.queue = q.id AND x.name = p_group COLLATE "default";
+      WHERE x.queue = q.id AND x.name = p_group COLLATE "C";
   END IF;
   IF g.id IS NULL OR q.discipline = 'fifo' THEN
     RETURN false;

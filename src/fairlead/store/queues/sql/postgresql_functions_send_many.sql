@@ -125,7 +125,7 @@ BEGIN
     SELECT coalesce(array_agg(g.name), '{}'), array_agg(g.id), array_agg(g.tenant), array_agg(g.state),
         array_agg(g.head) INTO f_name, f_id, f_tenant, f_state, f_head
       FROM (SELECT x.name, x.id, x.tenant, x.state, x.head FROM fairlead.groups x
-        WHERE x.queue = q.id AND x.name = ANY (names COLLATE "default") ORDER BY x.name FOR KEY SHARE) g;
+        WHERE x.queue = q.id AND x.name = ANY (names COLLATE "C") ORDER BY x.name FOR KEY SHARE) g;
     missing := ARRAY (SELECT n.name FROM unnest(names) AS n (name)
       EXCEPT SELECT f.name FROM unnest(f_name) AS f (name));
     EXIT WHEN fairlead._begin_many(q, ARRAY (SELECT e FROM unnest(firsts) e

@@ -15,7 +15,7 @@ DECLARE
 BEGIN
   IF p_group IS NOT NULL THEN
     SELECT y.id, y.lane, y.tenant INTO x FROM fairlead.groups y
-      WHERE y.queue = q.id AND y.name = p_group COLLATE "default" AND y.state = 1;
+      WHERE y.queue = q.id AND y.name = p_group COLLATE "C" AND y.state = 1;
     IF NOT FOUND OR q.limits IS NOT NULL AND NOT fairlead._is_open(
           q.limits, p_held, p_used, p_now, coalesce(x.lane, ''), x.tenant)
         OR q.fair > 0 AND coalesce(q.off_tenants::jsonb ? x.tenant, false) THEN
@@ -265,7 +265,7 @@ BEGIN
         ORDER BY k1, k2 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED), 0, p_holder, moment, now + p_lease);
     ELSE
       g := fairlead._hold((SELECT id FROM fairlead.groups WHERE queue = q.id
-        AND name = p_group COLLATE "default" AND state = 1 FOR NO KEY UPDATE SKIP LOCKED),
+        AND name = p_group COLLATE "C" AND state = 1 FOR NO KEY UPDATE SKIP LOCKED),
         0, p_holder, moment, now + p_lease);
     END IF;
     EXIT WHEN g.id IS NULL;
