@@ -225,6 +225,8 @@ LOOKS: Final[dict[str, Verb]] = {
     "off_tenants": lambda s, o, u: s.off_tenants("orders"),
     "journal": lambda s, o, u: list(s.journal()),
     "latest": lambda s, o, u: s.latest(),
+    "journal_back": lambda s, o, u: s.journal_back(),
+    "journal_ahead": lambda s, o, u: s.journal_ahead(),
     "view_rows": lambda s, o, u: s.view_rows("waiting"),
     "journal_parts": lambda s, o, u: s.journal_parts(4),
     "explain_order": lambda s, o, u: s.explain_order(*in_order(o)),

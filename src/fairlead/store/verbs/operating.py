@@ -34,6 +34,7 @@ from fairlead.store.database.port import Row
 from fairlead.store.database.postgresql import is_denied
 from fairlead.store.database.retrying import again
 from fairlead.store.journal.events import Event, EventChoice, events, latest, these
+from fairlead.store.journal.pages import EventPage, page_after, page_before
 from fairlead.store.journal.parts import parts
 from fairlead.store.journal.retention import journal_keep, set_journal_keep
 from fairlead.store.message import Message, message_of
@@ -291,12 +292,45 @@ class StoreOperations(StoreVerbs):
         """The events after a cursor, in their order; None: from the first that is kept.
 
         `until`: up to the event with this cursor. `queue`, `cluster`, `group`, `id`, `kind` (or
-        several): only those of this one. `start`, `end`: only those from this time on, or before
-        it, in seconds. Those that come while they are read are left for the next time. Raises
-        PrunedError where some of them are kept no more, and MessageError.
+        several): only those of this one. `actor`: only those of which the actor begins so.
+        `start`, `end`: only those from this time on, or before it, in seconds. Those that come
+        while they are read are left for the next time. Raises PrunedError where some of them are
+        kept no more, and MessageError.
         """
         with self._connection() as database:
             yield from events(database, since, these(wanted), until)
+
+    def journal_back(
+        self,
+        before: str | None = None,
+        most: int = 100,
+        look: int = 10_000,
+        **wanted: Unpack[EventChoice],
+    ) -> EventPage:
+        """At most so many of the events before a cursor, the latest first; None: of all.
+
+        `look`: so many events are looked at, wanted or not: so a page takes as long in a long
+        journal as in a short one. Its `cursor` says where the next one goes on. The others: as
+        `journal` has them. With `start` or `end` what is outside is not looked at; an event that
+        was written more than 10 minutes after its time may be outside, too. Raises MessageError.
+        """
+        whole("most", most, 1)
+        whole("look", look, 1)
+        with self._connection() as database:
+            return page_before(database, before, most, look, these(wanted))
+
+    def journal_ahead(
+        self,
+        since: str | None = None,
+        most: int = 100,
+        look: int = 10_000,
+        **wanted: Unpack[EventChoice],
+    ) -> EventPage:
+        """At most so many of the events after a cursor, in their order; else as `journal_back`."""
+        whole("most", most, 1)
+        whole("look", look, 1)
+        with self._connection() as database:
+            return page_after(database, since, most, look, these(wanted))
 
     def journal_parts(
         self, most: int, since: str | None = None, until: str | None = None
