@@ -49,7 +49,7 @@ async def run(
     url: str, request: PreviewRequest, progress: PreviewProgress, seconds: float = SECONDS
 ) -> None:
     """Run one; `progress` says how it goes, and how it ended. Raises nothing of the preview's."""
-    asked = json.dumps({"url": url, "request": asdict(request)}).encode() + b"\n"
+    order = json.dumps({"url": url, "request": asdict(request)}).encode() + b"\n"
     process: Process | None = None
     try:
         async with asyncio.timeout(seconds):
@@ -63,7 +63,7 @@ async def run(
             assert process.stdin is not None  # noqa: S101 - both are pipes
             assert process.stdout is not None  # noqa: S101
             with suppress(ConnectionError):
-                process.stdin.write(asked)
+                process.stdin.write(order)
                 await process.stdin.drain()
             process.stdin.close()
             while line := await process.stdout.readline():
