@@ -1,6 +1,5 @@
 """What the last hour would have been: the same as the store itself would have decided."""
 
-import asyncio
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,8 @@ from typing import Any
 import pytest
 
 from fairlead import Balancer, Change, Cluster, Store
-from fairlead.console import preview_process
 from fairlead.console.preview import Preview, PreviewRequest, Proposal, plans, preview
-from fairlead.console.preview_process import PreviewProgress
+from fairlead.console.preview_process import preview_apart
 from fairlead.errors import ChangeError, ConfigError, MessageError
 from tests.stores import Clock
 
@@ -132,28 +130,31 @@ def test_where_nothing_was_decided_there_is_no_preview(store: Store, clock: Cloc
         preview(store, request(clock, Proposal()), quiet)
 
 
-async def asked(url: str, asked_for: PreviewRequest, seconds: float = 60) -> PreviewProgress:
-    progress = PreviewProgress()
-    await preview_process.run(url, asked_for, progress, seconds)
-    return progress
-
-
 def test_a_process_finds_the_same_and_leaves_the_store_alone(
     url: str, store: Store, clock: Clock
 ) -> None:
-    publish(store, clock, 40)
+    publish(store, clock, 6, work=True)
     wanted = request(clock, Proposal([("a", "weight", 7)]))
-    latest = store.latest()
-    progress = asyncio.run(asked(url, wanted))
-    assert progress.found == preview(store, wanted, quiet).to_dict() | {"nobody": [0, 0, 0]}
-    assert (progress.over, progress.error, progress.what) == (True, "", "decide")
+    latest, told = store.latest(), []
+    found = preview_apart(url, wanted, lambda *what: told.append(what))
+    assert found == preview(store, wanted, quiet)
+    assert {what for what, _, _ in told} == {"read", "decide", "replay"}
     assert store.latest() == latest
 
 
 def test_a_process_tells_why_not_and_ends_in_time(url: str, store: Store, clock: Clock) -> None:
     wanted = request(clock, Proposal([("nobody", "weight", 1)]))
-    progress = asyncio.run(asked(url, wanted))
-    assert progress.over
-    assert "found 'nobody'" in progress.error
-    progress = asyncio.run(asked(url, wanted, seconds=0.05))
-    assert progress.error == "preview: not done within 0 seconds; ask about a shorter time"
+    with pytest.raises(MessageError, match="found 'nobody'"):
+        preview_apart(url, wanted, quiet)
+    with pytest.raises(MessageError, match=r"within 0\.05 seconds, allowed: a shorter time"):
+        preview_apart(url, wanted, quiet, seconds=0.05)
+
+
+def test_a_process_ends_when_nobody_wants_it(url: str, store: Store, clock: Clock) -> None:
+    publish(store, clock, 6)
+
+    def stop(what: str, done: int, of: int) -> None:
+        raise MessageError("stopped")
+
+    with pytest.raises(MessageError, match="stopped"):
+        preview_apart(url, request(clock, Proposal()), stop)

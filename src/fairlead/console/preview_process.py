@@ -1,4 +1,4 @@
-"""A preview in a process of its own, which may take only so long, and is ended when nobody asks.
+"""A preview in a process of its own, which may take only so long.
 
 The process reads what is asked from its input, as a line of JSON, so that no password shows in its
 arguments. It says how far it has come, and what it has found, as lines of JSON.
@@ -12,11 +12,19 @@ import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final
 
-from fairlead.console.preview import Preview, PreviewRequest, Proposal, preview
-from fairlead.errors import FairleadError
+from fairlead.console.preview import (
+    Preview,
+    PreviewedDestination,
+    PreviewRequest,
+    Proposal,
+    Tell,
+    WaitsThen,
+    preview,
+)
+from fairlead.errors import FairleadError, MessageError
 from fairlead.store.store import Store
 
 SECONDS: Final = 120.0
@@ -24,31 +32,20 @@ SECONDS: Final = 120.0
 ENDING: Final = 5.0
 """In which a process that was killed has ended."""
 LONGEST: Final = 16 * 1024 * 1024
-"""Bytes of a line that says what was found: one for each destination of a cluster."""
+"""Bytes of a line that says what was found: some for each destination of a cluster."""
 
 
-@dataclass
-class PreviewProgress:
-    """How far a preview has come."""
+def preview_apart(
+    url: str, request: PreviewRequest, tell: Tell, seconds: float = SECONDS
+) -> Preview:
+    """What `preview` finds, in another process, which is ended after so many seconds.
 
-    what: str = "start"
-    done: int = 0
-    of: int = 0
-    found: dict[str, Any] | None = None
-    """A `Preview` as plain data; None: it is not done."""
-    error: str = ""
-    """Why there is none, in one line; "": there is one, or it goes on."""
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more comes."""
-        return self.found is not None or bool(self.error)
+    `tell`: may raise, which ends it, too. Raises MessageError where there is nothing to be found.
+    """
+    return asyncio.run(_apart(url, request, tell, seconds))
 
 
-async def run(
-    url: str, request: PreviewRequest, progress: PreviewProgress, seconds: float = SECONDS
-) -> None:
-    """Run one; `progress` says how it goes, and how it ended. Raises nothing of the preview's."""
+async def _apart(url: str, request: PreviewRequest, tell: Tell, seconds: float) -> Preview:
     order = json.dumps({"url": url, "request": asdict(request)}).encode() + b"\n"
     process: Process | None = None
     try:
@@ -67,15 +64,21 @@ async def run(
                 await process.stdin.drain()
             process.stdin.close()
             while line := await process.stdout.readline():
-                for name, value in json.loads(line).items():
-                    setattr(progress, name, value)
-        if not progress.over:
-            progress.error = "preview: its process was ended from outside; memory may be short"
+                news = json.loads(line)
+                if "error" in news:
+                    raise MessageError(news["error"])
+                if "found" in news:
+                    return _found(news["found"])
+                tell(*news["told"])
     except TimeoutError:
-        progress.error = f"preview: not done within {seconds:.0f} seconds; ask about a shorter time"
+        raise MessageError(
+            f"preview: found more than can be decided within {seconds:g} seconds, allowed: a "
+            "shorter time"
+        ) from None
     finally:
         if process is not None:
             await _end(process)
+    raise MessageError("preview: its process was ended from outside; memory may have been short")
 
 
 async def _end(process: Process) -> None:
@@ -86,6 +89,19 @@ async def _end(process: Process) -> None:
             await process.wait()
 
 
+def _found(plain: dict[str, Any]) -> Preview:
+    """The preview that `to_dict` gave."""
+    waits = plain["waits"]
+    return Preview(
+        **{
+            **plain,
+            "destinations": [PreviewedDestination(**row) for row in plain["destinations"]],
+            "nobody": tuple(plain["nobody"]),
+            "waits": waits and {name: WaitsThen(**row) for name, row in waits.items()},
+        }
+    )
+
+
 def main() -> None:
     """Do what the line of standard input asks, and say what comes of it on standard output."""
     os.nice(10)  # whoever works beside it goes first
@@ -94,15 +110,15 @@ def main() -> None:
     request = PreviewRequest(**{**plain, "proposal": Proposal(**plain["proposal"])})
     try:
         with Store.open(order["url"], create=False) as store:
-            found: Preview = preview(store, request, _tell)
+            result = preview(store, request, _tell)
     except FairleadError as error:
-        _say(error=str(error) or type(error).__name__)
+        _say(error=str(error))
     else:
-        _say(found=found.to_dict())
+        _say(found=result.to_dict())
 
 
 def _tell(what: str, done: int, of: int) -> None:
-    _say(what=what, done=done, of=of)
+    _say(told=[what, done, of])
 
 
 def _say(**what: object) -> None:

@@ -23,7 +23,7 @@ from fairlead.store.journal.events import (
     place_of,
 )
 
-LATE: Final = 600 * MICROS
+LATE: Final = 60 * MICROS
 """So long after its time, in microseconds, an event may be written: a transaction was open."""
 
 

@@ -312,7 +312,7 @@ class StoreOperations(StoreVerbs):
         `look`: so many events are looked at, wanted or not: so a page takes as long in a long
         journal as in a short one. Its `cursor` says where the next one goes on. The others: as
         `journal` has them. With `start` or `end` what is outside is not looked at; an event that
-        was written more than 10 minutes after its time may be outside, too. Raises MessageError.
+        was written more than a minute after its time may be outside, too. Raises MessageError.
         """
         whole("most", most, 1)
         whole("look", look, 1)
