@@ -115,3 +115,10 @@ def test_what_there_is_not_is_refused(asked: dict[str, Any], line: str, store: S
     assert line in str(refused.value)
     with pytest.raises(MessageError):
         store.journal_ahead(**{"since" if key == "before" else key: v for key, v in asked.items()})
+
+
+def test_when_a_message_was_sent_is_remembered_by_its_id(filled: Store) -> None:
+    assert (filled.sent_at("q", "7"), filled.sent_at("other", "9")) == (7.0, 9.0)
+    assert filled.sent_at("other", "7") is None
+    with pytest.raises(MessageError, match="queue: found 'none'"):
+        filled.sent_at("none", "7")

@@ -227,6 +227,7 @@ LOOKS: Final[dict[str, Verb]] = {
     "latest": lambda s, o, u: s.latest(),
     "journal_back": lambda s, o, u: s.journal_back(),
     "journal_ahead": lambda s, o, u: s.journal_ahead(),
+    "sent_at": lambda s, o, u: s.sent_at(held(o).queue, "no such"),
     "view_rows": lambda s, o, u: s.view_rows("waiting"),
     "journal_parts": lambda s, o, u: s.journal_parts(4),
     "explain_order": lambda s, o, u: s.explain_order(*in_order(o)),

@@ -321,6 +321,7 @@ class AsyncStore:
     delete_queue = writes(Store.delete_queue)
     latest = reads(Store.latest)
     journal_parts = reads(Store.journal_parts)
+    sent_at = reads(Store.sent_at)
     journal_back = reads(Store.journal_back)
     journal_ahead = reads(Store.journal_ahead)
     outcome = reads(Store.outcome)

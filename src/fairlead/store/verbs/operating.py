@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
 
+from fairlead.balance.times import seconds
 from fairlead.config.services import load_declared
 from fairlead.errors import StoreError
 from fairlead.order.outlook import Outlook
@@ -345,6 +346,17 @@ class StoreOperations(StoreVerbs):
         whole("most", most, 1)
         with self._connection() as database:
             return parts(database, most, since, until)
+
+    def sent_at(self, queue: str, id: str) -> float | None:  # noqa: A002 - as `send` has it
+        """When a message was sent, by its id, in seconds since 1970, as long as ids are remembered.
+
+        None: nobody remembers it. Raises MessageError.
+        """
+        key = name("id", id) or ""
+        with self._connection() as database:
+            row = known_queue(database, queue_name(queue), self._clock())
+            remembered = database.run("message_ids", queue=row.id, keys=[key])
+            return seconds(remembered[0][1]) if remembered else None
 
     def view_rows(self, view: str, queue: str | None = None) -> Sequence[Row]:
         """The rows of `waiting` or `dead_letters`, of one queue or of all, as of one moment.
