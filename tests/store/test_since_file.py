@@ -6,6 +6,7 @@ import pytest
 
 from fairlead import Change, Cluster, Store
 from fairlead.compiled.plan import Plan
+from fairlead.errors import MessageError
 
 CLUSTERS: list[tuple[dict[str, Any], list[Change]]] = [
     (
@@ -78,3 +79,16 @@ def test_what_is_pending_is_counted_where_it_decides(store: Store) -> None:
         store.next_destination("ring")
     assert [each.pending for each in store.pool("few").machines] == [2, 1]
     assert [each.pending for each in store.pool("ring").machines] == [None, None]
+
+
+def test_whoever_knows_the_version_changes_what_he_has_seen(store: Store) -> None:
+    store.keep_clusters([Cluster.of("msmq", name="pool", destination=[{"name": "a", "weight": 1}])])
+    assert store.pool("pool").version == 0
+    store.change("pool", "a", "weight", 2)
+    with store.transaction() as tx:
+        assert tx.cluster_version("pool") == store.pool("pool").version == 1
+        tx.change("pool", "a", "weight", 3)
+        assert tx.cluster_version("pool") == 2
+    assert store.pool("pool").version == 2
+    with store.transaction() as tx, pytest.raises(MessageError, match="cluster: found 'no such'"):
+        tx.cluster_version("no such")

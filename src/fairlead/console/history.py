@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from fairlead.console.timeline import SETTLED
-from fairlead.store.journal.events import Event
+from fairlead.store.journal.events import Event, EventChoice
 from fairlead.store.journal.pages import EventPage
 from fairlead.store.store import Store
 
@@ -19,7 +19,7 @@ LOOK: Final = 10_000
 """So many events are looked at by one statement."""
 SECONDS: Final = 0.5
 """After which no further statement begins."""
-MOST: Final = 200
+MOST: Final = 100
 """Events of one page."""
 
 
@@ -133,13 +133,20 @@ def of_group(
     seconds: float = SECONDS,
 ) -> History:
     """The latest that happened to a group of a queue, before a cursor. Raises MessageError."""
-    page = _read(
-        lambda cursor: store.journal_back(cursor, MOST, LOOK, queue=queue, group=group),
+    page = matching(store, EventChoice(queue=queue, group=group), before, seconds)
+    return History(page.events[::-1], group, page.cursor, None, page.looked_to)
+
+
+def matching(
+    store: Store, choice: EventChoice, before: str | None = None, seconds: float = SECONDS
+) -> EventPage:
+    """The latest events of a choice, before a cursor, the latest first. Raises MessageError."""
+    return _read(
+        lambda cursor: store.journal_back(cursor, MOST, LOOK, **choice),
         before,
         lambda events: len(events) >= MOST,
         time.monotonic() + seconds,
     )
-    return History(page.events[::-1], group, page.cursor, None, page.looked_to)
 
 
 def _read(

@@ -8,8 +8,10 @@ from fairlead.console.pages import (
     dead,
     find,
     held,
+    journal,
     later,
     login,
+    message,
     overview,
     promote,
     purge,
@@ -31,9 +33,11 @@ ROUTES: Final[tuple[Route, ...]] = (
     *tenants.ROUTES,
     *purge.ROUTES,
     *find.ROUTES,
+    *message.ROUTES,
+    *journal.ROUTES,
     *running.ROUTES,
     *login.ROUTES,
     *static.ROUTES,
 )
 STREAMS: Final[tuple[Stream, ...]] = (*overview.STREAMS, *queue.STREAMS, *running.STREAMS)
-MENU: Final[tuple[MenuItem, ...]] = (overview.MENU, running.MENU)
+MENU: Final[tuple[MenuItem, ...]] = (overview.MENU, journal.MENU, running.MENU)

@@ -209,6 +209,18 @@ class ClusterVerbs(TransactionVerbs):
         if not row.rule:  # a rule that plain SQL knows does not look at what is pending
             completed(self._database, row.id, decision, by)
 
+    def cluster_version(self, cluster: str) -> int:
+        """How many steps of changes it has seen; nobody else changes it until the transaction ends.
+
+        So whoever has looked at it can make sure that he changes what he has seen. Raises
+        MessageError.
+        """
+        from fairlead.store.clusters.state import read_row
+
+        self._check()
+        with self._undone_if_refused():
+            return read_row(self._database, cluster_name(cluster), "lock_cluster").version
+
     def change(self, cluster: str, target: str, attribute: str, value: object = None) -> None:
         """Change an attribute of a destination, from the next choice on, for everybody.
 
