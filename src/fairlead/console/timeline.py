@@ -72,7 +72,7 @@ def of_message(events: Iterable[Event], id_: str) -> list[Moment]:
 
 def state_of(moments: Sequence[Moment]) -> MessageState:
     """Where a message is after all that happened to it."""
-    now = MessageState("unknown", "the journal does not have it", PLAIN)
+    now = MessageState("unknown", "is not in the journal", PLAIN)
     for moment in moments:
         now = _after(moment.event) or now
     return now

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from fairlead.balance.objects import shown
 from fairlead.store.clusters.state import (
     NOBODY,
     SENT,
@@ -22,6 +23,9 @@ from fairlead.store.database.port import Database
 
 PENDING: Final = "pending"
 """What rules that weigh what their members hold call it."""
+
+USUAL: Final = {"present": True, "enabled": True, "state": "up", "draining": False}
+"""Attributes of a destination that gets messages."""
 
 
 class MachineShare(NamedTuple):
@@ -41,6 +45,20 @@ class MachineShare(NamedTuple):
     """What else the file would say of it."""
     pending: int | None = None
     """Messages that it had not completed when the cluster chose last; None: nobody counts them."""
+
+    @property
+    def why_not(self) -> str:
+        """What keeps messages from it, as far as its own attributes say; "" where nothing does."""
+        if self.candidate:
+            return ""
+        odd = [
+            f"{name} is {shown(self.attributes[name])}".replace("'", "")
+            for name, value in USUAL.items()
+            if self.attributes.get(name, value) != value
+        ]
+        if self.attributes.get("weight") == 0:
+            odd.append("weight is 0")
+        return ", ".join(odd) or "not a candidate"
 
 
 class SinceFile(NamedTuple):
