@@ -147,15 +147,16 @@ def test_pages_of_a_long_history_are_the_whole(
     assert len(whole) == 1 + 2 * 20 + 2
     monkeypatch.setattr(history, "MOST", 5)
     monkeypatch.setattr(history, "LOOK", 3)
-    found = history.of_message(store, "q", "m", seconds=0)
+    monkeypatch.setattr(history, "SECONDS", 0.0)
+    found = history.of_message(store, "q", "m")
     events = found.events
     while found.later is not None and events[-1].kind != "accepted":
-        found = history.of_message(store, "q", "m", group=found.group, later=found.later, seconds=0)
+        found = history.of_message(store, "q", "m", group=found.group, later=found.later)
         events += found.events
     assert events == whole
     events, before = [], None
     while True:
-        found = history.of_group(store, "q", "g", before, seconds=0)
+        found = history.of_group(store, "q", "g", before)
         events = found.events + events
         before = found.earlier
         if before is None:

@@ -47,13 +47,12 @@ def of_message(
     group: str = "",
     earlier: str | None = None,
     later: str | None = None,
-    seconds: float = SECONDS,
 ) -> History:
     """What happened to a message of a queue, and to its group.
 
     `group`, and one of `earlier`, `later`: as the page before found them. Raises MessageError.
     """
-    ends = time.monotonic() + seconds
+    ends = time.monotonic() + SECONDS
     sent_at = store.sent_at(queue, id_)
     if earlier is None and (later is not None or sent_at is not None):
         return _forward(store, queue, id_, group, later, sent_at, ends)
@@ -125,27 +124,19 @@ def _these(id_: str, group: str) -> dict[str, str]:
     return {"group": group} if group else {"id": id_}
 
 
-def of_group(
-    store: Store,
-    queue: str,
-    group: str,
-    before: str | None = None,
-    seconds: float = SECONDS,
-) -> History:
+def of_group(store: Store, queue: str, group: str, before: str | None = None) -> History:
     """The latest that happened to a group of a queue, before a cursor. Raises MessageError."""
-    page = matching(store, EventChoice(queue=queue, group=group), before, seconds)
+    page = matching(store, EventChoice(queue=queue, group=group), before)
     return History(page.events[::-1], group, page.cursor, None, page.looked_to)
 
 
-def matching(
-    store: Store, choice: EventChoice, before: str | None = None, seconds: float = SECONDS
-) -> EventPage:
+def matching(store: Store, choice: EventChoice, before: str | None = None) -> EventPage:
     """The latest events of a choice, before a cursor, the latest first. Raises MessageError."""
     return _read(
         lambda cursor: store.journal_back(cursor, MOST, LOOK, **choice),
         before,
         lambda events: len(events) >= MOST,
-        time.monotonic() + seconds,
+        time.monotonic() + SECONDS,
     )
 
 

@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.balance.change import PRESENT, Change
 from fairlead.balance.cluster import Cluster
-from fairlead.balance.membership import joining_ref, leaving_ref, with_destination
+from fairlead.balance.membership import (
+    joining_ref,
+    leaving_ref,
+    with_destination,
+    without_destination,
+)
 from fairlead.errors import MessageError
 from fairlead.extras import need
 from fairlead.store.clusters.shares import PoolShares
@@ -143,6 +148,8 @@ def plans(pool: PoolShares, proposal: Proposal, first: float) -> tuple[Plan, Pla
         cluster = with_destination(cluster, cluster.start(), table).cluster
         joins = table.get(PRESENT, True)
         later.append(Change(str(joining_ref(state, table)), PRESENT, joins, first))
+    if proposal.removed:
+        without_destination(cluster, cluster.start(), *proposal.removed)  # refused, if none is left
     return now, Plan([cluster], [*before, *later])
 
 

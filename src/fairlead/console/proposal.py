@@ -120,6 +120,6 @@ def what_changed(store: Store, cluster: str, version: int) -> str:
     """What became of a cluster after a version, and by whom, in a sentence."""
     page = store.journal_back(None, SAID + 1, LOOK, cluster=cluster, kind=["changed", "loaded"])
     later = [event for event in page.events if (event.version or 0) > version][::-1]
-    told = [f"{sentence(event)} (by {event.actor})" for event in later[-SAID:]]
+    sentences = [f"{sentence(event)} (by {event.actor})" for event in later[-SAID:]]
     more = "before that more; " if len(later) > SAID else ""
-    return f"Cluster {cluster} has changed since you looked: {more}{'; '.join(told)}"
+    return f"Cluster {cluster} has changed since you looked: {more}{'; '.join(sentences)}"

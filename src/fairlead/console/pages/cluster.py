@@ -168,6 +168,14 @@ def _version(form: Form) -> int:
     return form.number("version", 0, 2**62)
 
 
+def _weights(form: Form) -> dict[str, str]:
+    """By destination that was shown, what was typed. Raises PageRefusal."""
+    names, weights = form.all("target"), form.all("weight")
+    if weights and len(weights) != len(names):
+        raise PageRefusal(400, "The form does not have a weight for each destination")
+    return dict(zip(names, weights or [""] * len(names), strict=True))
+
+
 async def _change(visit: Visit) -> Response:
     """What a form would change, in words, before anything is done."""
     form = await visit.form()
@@ -175,10 +183,9 @@ async def _change(visit: Visit) -> Response:
     pool = await visit.look(visit.store.pool, name)
     if pool.version != version:
         raise stale(await visit.look(what_changed, visit.store, name, version))
-    shown = form.all("target")
     proposal = proposed(
         pool,
-        dict(zip(shown, form.all("weight") or [""] * len(shown), strict=True)),
+        _weights(form),
         form.all("enabled"),
         form.all("draining"),
         form.all("removed"),
@@ -224,17 +231,17 @@ async def _preview(visit: Visit) -> Response:
     job.back = url("/cluster/preview", id=job.id)
     store = visit.store
     pool = await visit.look(store.pool, name)
-    asked = AskedPreview(request, _version(form), in_words(pool, proposal))
-    _previews_of(visit).begin(job.id, asked)
+    preview = AskedPreview(request, _version(form), in_words(pool, proposal))
+    _previews_of(visit).begin(job.id, preview)
 
     def tell(what: str, done: int, of: int) -> None:
         start, part = STEPS[what]
         job.tell(start + (part * done // of if of else 0))
 
     def work(job: ConsoleJob) -> str:
-        asked.result = preview_apart(store.url, request, tell)
+        preview.result = preview_apart(store.url, request, tell)
         job.tell(100)
-        return f"{asked.result.messages:,} messages were decided again"
+        return f"{preview.result.messages:,} messages were decided again"
 
     visit.state.jobs.begin(job, work)
     return visit.back(job.back)
@@ -247,8 +254,8 @@ def _is_preview(job: ConsoleJob) -> bool:
 async def _previewed(visit: Visit) -> Response:
     """How far a preview is, or what it has found."""
     id_ = visit.asked("id")
-    asked = _previews_of(visit).get(id_)
-    request = asked.request
+    wanted = _previews_of(visit).get(id_)
+    request = wanted.request
     job = visit.state.jobs.find(id_)
     pool = await visit.look(visit.store.pool, request.cluster)
     return visit.page(
@@ -256,11 +263,11 @@ async def _previewed(visit: Visit) -> Response:
         id=id_,
         name=request.cluster,
         request=request,
-        version=asked.version,
-        is_stale=pool.version != asked.version,
-        lines=asked.lines,
+        version=wanted.version,
+        is_stale=pool.version != wanted.version,
+        lines=wanted.lines,
         proposal=as_text(request.proposal),
-        preview=asked.result,
+        preview=wanted.result,
         job=job,
         goes_on=job is not None and job.ended is None,
     )

@@ -27,7 +27,7 @@ OF_AN_END: Final = 100
 async def _message(visit: Visit) -> Response:
     queue, id_ = visit.asked("queue"), visit.asked("id")
     query = visit.query
-    found = await visit.look(
+    past = await visit.look(
         history.of_message,
         visit.store,
         queue,
@@ -36,23 +36,23 @@ async def _message(visit: Visit) -> Response:
         earlier=query.get("earlier") or None,
         later=query.get("later") or None,
     )
-    moments = of_message(found.events, id_)
-    address = {"queue": queue, "id": id_, "group": found.group}
+    moments = of_message(past.events, id_)
+    address = {"queue": queue, "id": id_, "group": past.group}
     return visit.page(
         "message.html",
         queue=queue,
         id=id_,
-        group=found.group,
+        group=past.group,
         moments=moments,
         state=state_of(moments),
-        looked_to=found.looked_to,
+        looked_to=past.looked_to,
         is_part="earlier" in query or "later" in query,
-        earlier=found.earlier and url("/message", **address, earlier=found.earlier),
-        later=found.later and url("/message", **address, later=found.later),
+        earlier=past.earlier and url("/message", **address, earlier=past.earlier),
+        later=past.later and url("/message", **address, later=past.later),
     )
 
 
-class _Group(NamedTuple):
+class GroupNow(NamedTuple):
     """A group as it is now."""
 
     promotion: Promotion | None
@@ -61,8 +61,8 @@ class _Group(NamedTuple):
     """The first that it has."""
 
 
-def _group_now(store: Store, queue: str, name: str) -> _Group:
-    return _Group(
+def _group_now(store: Store, queue: str, name: str) -> GroupNow:
+    return GroupNow(
         store.promotion(queue, name, most=0), store.peek(queue, name, most=SHOWN, room=ROOM)
     )
 
@@ -71,7 +71,7 @@ async def _group(visit: Visit) -> Response:
     queue, name = visit.asked("queue"), visit.asked("name")
     before = visit.query.get("before") or None
     group = await visit.look(_group_now, visit.store, queue, name)
-    found = await visit.look(history.of_group, visit.store, queue, name, before)
+    past = await visit.look(history.of_group, visit.store, queue, name, before)
     return visit.page(
         "group.html",
         queue=queue,
@@ -79,10 +79,10 @@ async def _group(visit: Visit) -> Response:
         promotion=group.promotion,
         messages=group.messages,
         more=len(group.messages) == SHOWN,
-        moments=told(reversed(found.events)),
-        looked_to=found.looked_to,
+        moments=told(reversed(past.events)),
+        looked_to=past.looked_to,
         before=before,
-        earlier=found.earlier and url("/group", queue=queue, name=name, before=found.earlier),
+        earlier=past.earlier and url("/group", queue=queue, name=name, before=past.earlier),
     )
 
 
@@ -100,7 +100,7 @@ async def _order(visit: Visit) -> Response:
     )
 
 
-class _Dialog(NamedTuple):
+class DialogNow(NamedTuple):
     """A dialog as it is now."""
 
     dialog: OpenDialog
@@ -109,7 +109,7 @@ class _Dialog(NamedTuple):
     """The latest that happened at both ends, in their order."""
 
 
-def _dialog_now(store: Store, name: str) -> _Dialog:
+def _dialog_now(store: Store, name: str) -> DialogNow:
     dialog = store.dialog(name)
     waits = {wait.side: wait for wait in store.dialog_waits(name, SHOWN)}
     ends = [end for end in (dialog.initiator, dialog.target) if end is not None]
@@ -119,7 +119,7 @@ def _dialog_now(store: Store, name: str) -> _Dialog:
     ]
     events = heapq.merge(*histories, key=lambda event: event.position)
     ours = [event for event in events if not event.id or _is_of(name, event.id)]
-    return _Dialog(dialog, [(end, waits.get(end.side)) for end in ends], told(ours))
+    return DialogNow(dialog, [(end, waits.get(end.side)) for end in ends], told(ours))
 
 
 def _is_of(dialog: str, id_: str) -> bool:
