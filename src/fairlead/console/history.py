@@ -17,7 +17,7 @@ from fairlead.store.store import Store
 
 LOOK: Final = 10_000
 """So many events are looked at by one statement."""
-SECONDS: Final = 0.5
+SECONDS: Final = 0.1
 """After which no further statement begins."""
 MOST: Final = 100
 """Events of one page."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from fairlead.console.rates import points
 from fairlead.store.clusters.shares import PoolShares
 from fairlead.store.journal.events import Event
 from fairlead.store.store import Store
@@ -13,9 +14,6 @@ from fairlead.store.store import Store
 LOOK: Final = 20_000
 """So many events are looked at for the last choices."""
 BINS: Final = 30
-WIDE: Final = 120
-HIGH: Final = 22
-"""Of a line, as the style has its box."""
 
 
 class LastShare(NamedTuple):
@@ -28,7 +26,7 @@ class LastShare(NamedTuple):
     should: float | None
     """What its weight gives it of all since then; None: weights do not decide."""
     line: str
-    """Over time: points of a line in a box of `WIDE` by `HIGH`."""
+    """Over time: the points of a line."""
 
 
 class LastChoices(NamedTuple):
@@ -75,7 +73,7 @@ def last_choices(events: Sequence[Event], pool: PoolShares) -> LastChoices | Non
     for name in dict.fromkeys([*expected, *(name for name in got if name)]):
         part = expected.get(name)
         should = None if part is None else part * total
-        line = lines.get(name, _line([0] * BINS, 1))
+        line = lines.get(name, points([0] * BINS, 1))
         shares.append(LastShare(name, got[name], since[name], should, line))
     return LastChoices(_messages(events), first, last, _messages(present), got[""], shares)
 
@@ -93,12 +91,4 @@ def _lines(events: Sequence[Event], first: float, last: float) -> Mapping[str, s
             bins = counts.setdefault(event.destination, [0] * BINS)
             bins[min(int((event.time - first) / width), BINS - 1)] += 1
     highest = max((max(bins) for bins in counts.values()), default=1)
-    return {name: _line(bins, highest) for name, bins in counts.items()}
-
-
-def _line(bins: Sequence[int], highest: int) -> str:
-    across = WIDE / (len(bins) - 1)
-    return " ".join(
-        f"{place * across:.0f},{HIGH - count * HIGH / highest:.1f}"
-        for place, count in enumerate(bins)
-    )
+    return {name: points(bins, highest) for name, bins in counts.items()}

@@ -52,7 +52,7 @@ async def _message(visit: Visit) -> Response:
     )
 
 
-class GroupNow(NamedTuple):
+class GroupHead(NamedTuple):
     """A group as it is now."""
 
     promotion: Promotion | None
@@ -61,8 +61,8 @@ class GroupNow(NamedTuple):
     """The first that it has."""
 
 
-def _group_now(store: Store, queue: str, name: str) -> GroupNow:
-    return GroupNow(
+def _group_now(store: Store, queue: str, name: str) -> GroupHead:
+    return GroupHead(
         store.promotion(queue, name, most=0), store.peek(queue, name, most=SHOWN, room=ROOM)
     )
 
@@ -100,7 +100,7 @@ async def _order(visit: Visit) -> Response:
     )
 
 
-class DialogNow(NamedTuple):
+class DialogHead(NamedTuple):
     """A dialog as it is now."""
 
     dialog: OpenDialog
@@ -109,7 +109,7 @@ class DialogNow(NamedTuple):
     """The latest that happened at both ends, in their order."""
 
 
-def _dialog_now(store: Store, name: str) -> DialogNow:
+def _dialog_now(store: Store, name: str) -> DialogHead:
     dialog = store.dialog(name)
     waits = {wait.side: wait for wait in store.dialog_waits(name, SHOWN)}
     ends = [end for end in (dialog.initiator, dialog.target) if end is not None]
@@ -119,7 +119,7 @@ def _dialog_now(store: Store, name: str) -> DialogNow:
     ]
     events = heapq.merge(*histories, key=lambda event: event.position)
     ours = [event for event in events if not event.id or _is_of(name, event.id)]
-    return DialogNow(dialog, [(end, waits.get(end.side)) for end in ends], told(ours))
+    return DialogHead(dialog, [(end, waits.get(end.side)) for end in ends], told(ours))
 
 
 def _is_of(dialog: str, id_: str) -> bool:
