@@ -4,6 +4,7 @@ import html
 import json
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -289,3 +290,33 @@ def test_names_of_others_are_never_markup(console: RunningConsole, store: Store)
     for page in found:
         assert "<script>alert" not in page
         assert "alert(1)" in page
+
+
+SNIPPETS = Path(__file__).parents[2] / "docs" / "snippets"
+
+
+def test_who_has_the_name_of_another_one_is_told_apart(
+    console: RunningConsole, store: Store
+) -> None:
+    many = [{"name": "s", "subject": subject} for subject in ("/a", "/b")]
+    store.keep_clusters([Cluster.of("smartsockets", name="news", subscriber=many)])
+    dora = console.as_("dora")
+    page = dora.get("/cluster", name="news")
+    assert [row.split(" as messages say")[0] for row in rows(page)] == ["s of /a", "s of /b"]
+    typed = {"name": "news", "version": "0", "target": ["subscriber:s@/a", "subscriber:s@/b"]}
+    page = dora.post("/cluster/change", **typed, removed=["subscriber:s@/b"])
+    dora.post("/cluster/apply", **fields(page))
+    assert [machine.ref for machine in store.pool("news").machines] == ["subscriber:s@/a"]
+
+
+@pytest.mark.parametrize("file", ["hangars", "newyork", "two-sites", "canary", "slow-start"])
+def test_clusters_of_each_kind_have_a_page(
+    file: str, console: RunningConsole, store: Store
+) -> None:
+    names = store.load_clusters(SNIPPETS / f"{file}.toml")
+    for role in ("dora", "victor"):
+        browser = console.as_(role)
+        browser.get("/clusters")
+        for name in names:
+            page = browser.get("/cluster", name=name)
+            assert len(rows(page)) == len(store.pool(name).machines)

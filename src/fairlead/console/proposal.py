@@ -11,6 +11,7 @@ import msgspec
 from fairlead.balance.change import Change
 from fairlead.console.preview import Proposal
 from fairlead.console.refusals import PageRefusal, stale
+from fairlead.console.shares import by_target
 from fairlead.console.timeline import sentence
 from fairlead.store.clusters.shares import PoolShares
 from fairlead.store.store import Store
@@ -47,8 +48,8 @@ def proposed(
     a new destination, what was typed.
     """
     changes: list[tuple[str, str, Any]] = []
-    for machine in pool.machines:
-        name, now = machine.name, machine.attributes
+    for name, machine in by_target(pool).items():
+        now = machine.attributes
         if name not in weights or name in removed:
             continue
         typed = weights[name].strip()
@@ -79,7 +80,7 @@ def _whole(key: str, typed: str) -> int:
 
 def in_words(pool: PoolShares, proposal: Proposal) -> list[str]:
     """What would be changed, a line each."""
-    now = {machine.name: machine.attributes for machine in pool.machines}
+    now = {target: machine.attributes for target, machine in by_target(pool).items()}
     lines = [
         f"{attribute} of {target}: {_plain(now.get(target, {}).get(attribute))} becomes "
         f"{_plain(value)}"

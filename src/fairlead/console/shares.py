@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from fairlead.console.rates import points
-from fairlead.store.clusters.shares import PoolShares
+from fairlead.store.clusters.shares import MachineShare, PoolShares
 from fairlead.store.journal.events import Event
 from fairlead.store.store import Store
 
@@ -49,6 +49,15 @@ class ClusterView(NamedTuple):
     pool: PoolShares
     last: LastChoices | None
     """None: nothing, as far as was looked."""
+
+
+def by_target(pool: PoolShares) -> dict[str, MachineShare]:
+    """The destinations by what changes call them: by name, where no other has the same."""
+    counts = Counter(machine.name for machine in pool.machines)
+    return {
+        machine.name if counts[machine.name] == 1 else machine.ref: machine
+        for machine in pool.machines
+    }
 
 
 def cluster_view(store: Store, name: str, most: int) -> ClusterView:

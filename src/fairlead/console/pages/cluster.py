@@ -25,7 +25,7 @@ from fairlead.console.proposal import (
     what_changed,
 )
 from fairlead.console.refusals import PageRefusal, stale
-from fairlead.console.shares import cluster_view
+from fairlead.console.shares import by_target, cluster_view
 from fairlead.console.state import ConsoleState, MenuItem
 from fairlead.console.timeline import told
 from fairlead.console.visit import Form, Route, Stream, Visit
@@ -107,8 +107,8 @@ async def _cluster(visit: Visit) -> Response:
     most = visit.number("last", 1, MOST, LAST)
     first = visit.number("from", 0, 10**9, 0)
     view = await visit.look(cluster_view, visit.store, name, most)
-    machines = view.pool.machines[first : first + SHOWN]
-    keys = {key for machine in machines for key in machine.attributes}
+    machines = [*by_target(view.pool).items()][first : first + SHOWN]
+    keys = {key for _, machine in machines for key in machine.attributes}
     return visit.page(
         "cluster.html",
         pool=view.pool,
@@ -123,7 +123,7 @@ async def _cluster(visit: Visit) -> Response:
         ),
         total=sum(machine.sent for machine in view.pool.machines),
         has_weight="weight" in keys,
-        has_pending=any(machine.pending is not None for machine in machines),
+        has_pending=any(machine.pending is not None for _, machine in machines),
         texts=_texts(view.pool),
     )
 
@@ -136,8 +136,7 @@ def _texts(pool: PoolShares) -> dict[str, str]:
     """What changes while the page is open."""
     total = sum(machine.sent for machine in pool.machines)
     texts = {"list": str(pool.version), "choices": f"{pool.choices:,}"}
-    for machine in pool.machines[:SHOWN]:
-        name = machine.name
+    for name, machine in by_target(pool).items():
         texts[f"sent:{name}"] = f"{machine.sent:,}"
         texts[f"share:{name}"] = f"{machine.share:.2%}"
         texts[f"pending:{name}"] = "" if machine.pending is None else f"{machine.pending:,}"

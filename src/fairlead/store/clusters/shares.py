@@ -45,6 +45,8 @@ class MachineShare(NamedTuple):
     """What else the file would say of it."""
     pending: int | None = None
     """Messages that it had not completed when the cluster chose last; None: nobody counts them."""
+    ref: str = ""
+    """What no other object of the cluster is called, such as `subscriber:NAME@SUBJECT`."""
 
     @property
     def why_not(self) -> str:
@@ -123,6 +125,7 @@ def pool(database: Database, name: str) -> PoolShares:
                 member in members,
                 {k: v for k, v in attributes.items() if k not in {"name", "address"}},
                 sum(pending[i] for i in range(len(pending))[ways]) if pending else None,
+                str(state.object_of(member)),
             )
         )
     file = version.cluster.to_dict()
