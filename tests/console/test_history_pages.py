@@ -123,7 +123,15 @@ def test_both_ends_of_a_dialog_stand_side_by_side(console: RunningConsole, store
     assert f"{order.dialog}/i/0 Order" in page
     assert "no group goes before it" in page
     assert page.index("dialog begun: Client to Shop") < page.rindex(f"{order.dialog}/i/0")
-    assert "allowed: one that is open" in seen(browser.get("/dialog", 400, name="d-99999"))
+    order.end()
+    with store.take("shop") as work:
+        for message in work:
+            if message.type == "EndDialog":
+                store.ends(order.dialog)[1].end()
+    page = seen(browser.get("/dialog", name=order.dialog))
+    assert "It has ended on both sides." in page
+    assert page.index("dialog begun: Client to Shop") < page.index("this end of the dialog has")
+    assert "found 'd-99999'" in seen(browser.get("/dialog", 400, name="d-99999"))
 
 
 def test_the_journal_by_what_is_asked(console: RunningConsole, store: Store) -> None:
@@ -195,6 +203,17 @@ def test_the_journal_is_taken_away_as_it_is(
     assert {row["group"] for row in rows} == {MARKUP}
     assert "allowed: " in browser.get("/journal.csv", 400, kind="dead")
     assert browser.client.head("/journal.csv").content == b""
+
+
+def test_only_so_many_take_it_away_at_one_time(
+    console: RunningConsole, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.send("orders", 1)
+    browser = console.as_("victor")
+    for _ in range(journal.DOWNLOADS + 1):
+        download(browser, "/journal.csv")
+    monkeypatch.setattr(journal, "DOWNLOADS", 0)
+    assert "too many" in browser.get("/journal.csv", 503)
 
 
 def test_a_decision_says_why(console: RunningConsole, store: Store) -> None:

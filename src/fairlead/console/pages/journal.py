@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
+from typing import Any, Final
 from urllib.parse import urlencode
+from weakref import WeakKeyDictionary
 
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from fairlead.console import history
 from fairlead.console.journal_export import csv_head, csv_lines, json_lines
-from fairlead.console.state import MenuItem
+from fairlead.console.refusals import PageRefusal
+from fairlead.console.state import ConsoleState, MenuItem
 from fairlead.console.timeline import told
 from fairlead.console.visit import Route, Visit
 from fairlead.store.journal.events import KINDS, Event, EventChoice, place_of
@@ -20,6 +23,35 @@ NAMES: Final = ("queue", "cluster", "group", "id", "actor")
 TIMES: Final = ("start", "end")
 PAGE: Final = 1000
 """Events of one step of a download."""
+DOWNLOADS: Final = 8
+"""At one time."""
+
+
+class Download(StreamingResponse):
+    """An answer that is made while it is sent, and counts as long as it is."""
+
+    def __init__(
+        self,
+        counts: MutableMapping[ConsoleState, int],
+        state: ConsoleState,
+        parts: AsyncIterator[str],
+        **more: Any,  # noqa: ANN401 - what a response takes
+    ) -> None:
+        """`counts`: of each console; `parts`: what is sent."""
+        super().__init__(parts, **more)
+        self._counts, self._state = counts, state
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        self._counts[self._state] = self._counts.get(self._state, 0) + 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._counts[self._state] -= 1
+
+
+_downloads: Final[WeakKeyDictionary[ConsoleState, int]] = WeakKeyDictionary()
+"""How many are being sent by each console of this process."""
 
 
 def _choice(visit: Visit) -> EventChoice:
@@ -82,6 +114,8 @@ async def _download(
     They are read and sent bit by bit, however many there are.
     """
     choice = _choice(visit)
+    if _downloads.get(visit.state, 0) >= DOWNLOADS:
+        raise PageRefusal(503, "The journal is being taken away by too many: try again in a while")
     latest = await visit.look(visit.store.latest)
     await visit.look(visit.store.journal_ahead, None, 1, 1, **choice)  # refused before it begins
 
@@ -98,7 +132,9 @@ async def _download(
     headers = {"Content-Disposition": f'attachment; filename="{file_name}"'}
     if visit.request.method == "HEAD":
         return Response(media_type=kind, headers=headers)
-    return StreamingResponse(parts(), media_type=f"{kind}; charset=utf-8", headers=headers)
+    return Download(
+        _downloads, visit.state, parts(), media_type=f"{kind}; charset=utf-8", headers=headers
+    )
 
 
 async def _decision(visit: Visit) -> Response:

@@ -11,9 +11,12 @@ from fairlead.console import history
 from fairlead.console.addresses import url
 from fairlead.console.timeline import Moment, of_message, state_of, told
 from fairlead.console.visit import Route, Visit
+from fairlead.errors import MessageError
 from fairlead.store.admin.dialogs import DialogEnd, EndWaits, OpenDialog
 from fairlead.store.admin.waiting import Promotion
+from fairlead.store.journal.events import Event, EventChoice
 from fairlead.store.message import Message
+from fairlead.store.queues.endpoints import DIALOG
 from fairlead.store.store import Store
 
 SHOWN: Final = 20
@@ -103,23 +106,41 @@ async def _order(visit: Visit) -> Response:
 class DialogHead(NamedTuple):
     """A dialog as it is now."""
 
-    dialog: OpenDialog
+    dialog: OpenDialog | None
+    """None: it is open no more."""
     ends: list[tuple[DialogEnd, EndWaits | None]]
     moments: list[Moment]
     """The latest that happened at both ends, in their order."""
 
 
 def _dialog_now(store: Store, name: str) -> DialogHead:
-    dialog = store.dialog(name)
+    try:
+        dialog = store.dialog(name)
+    except MessageError:
+        places = _where_it_was(store, name)
+        if not places:
+            raise
+        return DialogHead(None, [], told(_events(store, name, places)))
     waits = {wait.side: wait for wait in store.dialog_waits(name, SHOWN)}
     ends = [end for end in (dialog.initiator, dialog.target) if end is not None]
-    places = dict.fromkeys((end.queue, end.group) for end in ends)
+    events = _events(store, name, {(end.queue, end.group) for end in ends})
+    return DialogHead(dialog, [(end, waits.get(end.side)) for end in ends], told(events))
+
+
+def _where_it_was(store: Store, name: str) -> set[tuple[str, str]]:
+    """Queues and groups of the ends of a dialog that is open no more, as the journal has them."""
+    keys = [f"{name}/i", f"{name}/i/0", f"{name}/t/0"] if DIALOG.fullmatch(name) else []
+    pages = [history.matching(store, EventChoice(id=key)) for key in keys]
+    return {(event.queue, event.group) for page in pages for event in page.events if event.group}
+
+
+def _events(store: Store, name: str, places: set[tuple[str, str]]) -> list[Event]:
+    """What happened to a dialog in these groups, the latest of each, in their order."""
     histories = [
         history.of_group(store, queue, group).events[-OF_AN_END:] for queue, group in places
     ]
     events = heapq.merge(*histories, key=lambda event: event.position)
-    ours = [event for event in events if not event.id or _is_of(name, event.id)]
-    return DialogHead(dialog, [(end, waits.get(end.side)) for end in ends], told(ours))
+    return [event for event in events if not event.id or _is_of(name, event.id)]
 
 
 def _is_of(dialog: str, id_: str) -> bool:
