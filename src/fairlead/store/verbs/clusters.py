@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from fairlead.balance.message import CONTROL
 from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError
-from fairlead.store.arguments import cluster_name, run_name, whole
+from fairlead.store.arguments import cluster_name, name, run_name, whole
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
@@ -495,6 +495,6 @@ class StoreClusters(StoreVerbs):
         """
         from fairlead.store.clusters.history import decision_at, number_of
 
-        wanted = cluster_name(cluster)
+        wanted, key = cluster_name(cluster), name("id", str(id) or None) or ""
         with self._connection() as database:
-            return decision_at(database, number_of(database, wanted, str(id)))
+            return decision_at(database, number_of(database, wanted, key))
