@@ -80,15 +80,15 @@ def test_a_group_says_where_it_stands_and_what_happened(
     for group in ("kim", "mia"):
         store.send("orders", "a book", group=group, type="Order", id=f"{group}-1")
     browser = console.as_("victor")
-    page = seen(browser.get("/group", queue="orders", name="mia"))
+    page = seen(browser.get("/group", queue="orders", group="mia"))
     assert "Place 2" in page
     assert "mia-1 Order" in page
     store.prioritise("orders", "mia", 200)
-    page = seen(browser.get("/group", queue="orders", name="mia"))
+    page = seen(browser.get("/group", queue="orders", group="mia"))
     assert "Place 1 : it would be taken next" in page
     settle(store, "orders")
-    page = seen(browser.get("/group", queue="orders", name="mia"))
-    assert "Place none: nothing of it waits" in page
+    page = seen(browser.get("/group", queue="orders", group="mia"))
+    assert "State nothing of it waits, and nobody works on it" in page
     assert page.index("accepted") < page.index("taken, attempt 1") < page.index("raised to 200")
     page = seen(browser.get("/order", queue="orders", first="mia", second="kim"))
     assert "mia before kim: mia was raised, kim was not" in page
@@ -103,10 +103,15 @@ def test_a_group_that_is_held_or_first_come_says_so(console: RunningConsole, sto
     work = store.take("orders")
     assert work is not None
     browser = console.as_("victor")
-    assert "none: a reader holds it" in browser.get("/group", queue="orders", name="kim")
-    work.release()
+    page = seen(browser.get("/group", queue="orders", group="kim"))
+    assert "State a reader holds it, until " in page
+    assert "Place none Raised to nothing Messages 1" in page
+    work.release(delay=60, error="no paper")
+    page = seen(browser.get("/group", queue="orders", group="kim"))
+    assert "State it was released with a delay, until " in page
+    assert "Failures 1 in a row" in page
     store.set_order("orders", "fifo")
-    page = browser.get("/group", queue="orders", name="kim")
+    page = browser.get("/group", queue="orders", group="kim")
     assert "the queue is first come, first served" in page
 
 
@@ -246,7 +251,7 @@ def test_what_others_wrote_is_never_markup(console: RunningConsole, store: Store
         browser.get("/journal", queue=MARKUP, group=MARKUP, actor=MARKUP),
         browser.get("/message", queue=MARKUP, id=MARKUP),
         browser.get("/message", queue="orders", id=MARKUP),
-        browser.get("/group", queue=MARKUP, name=MARKUP),
+        browser.get("/group", queue=MARKUP, group=MARKUP),
         browser.get("/order", queue="orders", first=MARKUP, second="other"),
         browser.get("/order", 400, queue="orders", first=MARKUP, second=MARKUP),
         browser.get("/dialog", 400, name=MARKUP),

@@ -35,7 +35,7 @@ def test_pages_of_histories_and_clusters_only_look(url_of: UrlOf, console: Runni
         owner.prioritise("a", "mia", 7)
     victor = console.as_("victor")
     assert "sent" in victor.get("/message", queue="a", id="one")
-    assert "Place" in victor.get("/group", queue="a", name="kim")
+    assert "Place" in victor.get("/group", queue="a", group="kim")
     page = seen(victor.get("/order", queue="a", first="kim", second="mia"))
     assert "as they stand now: mia before kim: mia was raised, kim was not" in page
     assert "Target: Shop" in victor.get("/dialog", name=order.dialog)

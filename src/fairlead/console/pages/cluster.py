@@ -242,7 +242,7 @@ async def _preview(visit: Visit) -> Response:
         job.tell(100)
         return f"{preview.result.messages:,} messages were decided again"
 
-    visit.state.jobs.begin(job, work)
+    visit.begin(job, work)
     return visit.back(job.back)
 
 

@@ -13,6 +13,7 @@ from fairlead.console.timeline import Moment, of_message, state_of, told
 from fairlead.console.visit import Route, Visit
 from fairlead.errors import MessageError
 from fairlead.store.admin.dialogs import DialogEnd, EndWaits, OpenDialog
+from fairlead.store.admin.looking import GroupNow
 from fairlead.store.admin.waiting import Promotion
 from fairlead.store.journal.events import Event, EventChoice
 from fairlead.store.message import Message
@@ -58,20 +59,24 @@ async def _message(visit: Visit) -> Response:
 class GroupHead(NamedTuple):
     """A group as it is now."""
 
+    now: GroupNow | None
+    """None: nothing of it waits, and nobody works on it."""
     promotion: Promotion | None
-    """Where it stands; None: nothing of it waits, or its queue is first come, first served."""
+    """Where it stands; None: it is not there, or its queue is first come, first served."""
     messages: list[Message]
     """The first that it has."""
 
 
 def _group_now(store: Store, queue: str, name: str) -> GroupHead:
     return GroupHead(
-        store.promotion(queue, name, most=0), store.peek(queue, name, most=SHOWN, room=ROOM)
+        store.group(queue, name),
+        store.promotion(queue, name, most=0),
+        store.peek(queue, name, most=SHOWN, room=ROOM),
     )
 
 
 async def _group(visit: Visit) -> Response:
-    queue, name = visit.asked("queue"), visit.asked("name")
+    queue, name = visit.asked("queue"), visit.asked("group")
     before = visit.query.get("before") or None
     group = await visit.look(_group_now, visit.store, queue, name)
     past = await visit.look(history.of_group, visit.store, queue, name, before)
@@ -79,13 +84,14 @@ async def _group(visit: Visit) -> Response:
         "group.html",
         queue=queue,
         name=name,
+        group=group.now,
         promotion=group.promotion,
         messages=group.messages,
         more=len(group.messages) == SHOWN,
         moments=told(reversed(past.events)),
         looked_to=past.looked_to,
         before=before,
-        earlier=past.earlier and url("/group", queue=queue, name=name, before=past.earlier),
+        earlier=past.earlier and url("/group", queue=queue, group=name, before=past.earlier),
     )
 
 
