@@ -116,7 +116,12 @@ def test_a_message_of_a_cluster(store: Store) -> None:
         'new was added with {"speed": 2}',
         "a was removed",
     ]
-    assert words(store, "m", "a") == ["sent"]
+    assert words(store, "m", "a") == ["cluster pool chose a, number 0 of pool", "sent"]
+    assert state(store, "m", "a") == "waiting"
+    many = [{"body": k, "id": f"n-{k}"} for k in range(5)]
+    store.change("pool", "new", "enabled", value=True)
+    store.publish_many("pool", many)
+    assert words(store, "n-3", "new") == ["cluster pool chose new, number 4 of pool", "sent"]
 
 
 def test_a_message_that_is_not_remembered_is_found_from_the_latest_on(

@@ -19,6 +19,8 @@ LOOK: Final = 10_000
 """So many events are looked at by one statement."""
 SECONDS: Final = 0.1
 """After which no further statement begins."""
+NEAR: Final = 2_000
+"""So many events before that of its sending, a message's decision is looked for."""
 MOST: Final = 100
 """Events of one page."""
 
@@ -91,7 +93,8 @@ def _forward(
         ),
         ends,
     )
-    return History([*first, *page.events], group, None, page.cursor, page.looked_to)
+    events = _with_choice(store, id_, [*first, *page.events])
+    return History(events, group, None, page.cursor, page.looked_to)
 
 
 def _backward(
@@ -116,7 +119,17 @@ def _backward(
         ),
         ends,
     )
-    return History(page.events[::-1], group, page.cursor, None, page.looked_to)
+    events = _with_choice(store, id_, page.events[::-1])
+    return History(events, group, page.cursor, None, page.looked_to)
+
+
+def _with_choice(store: Store, id_: str, events: list[Event]) -> list[Event]:
+    """The same, and before them that a cluster chose the queue, which it wrote just before."""
+    sent = next((event for event in events if event.id == id_ and event.kind == "sent"), None)
+    if sent is None:
+        return events
+    page = store.journal_back(sent.cursor, 1, NEAR, id=id_, kind="decided")
+    return [*page.events, *events]
 
 
 def _these(id_: str, group: str) -> dict[str, str]:
