@@ -131,11 +131,15 @@ def test_where_nothing_was_decided_there_is_no_preview(store: Store, clock: Cloc
 
 
 def test_a_process_finds_the_same_and_leaves_the_store_alone(
-    url: str, store: Store, clock: Clock
+    url: str, store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(store, clock, 6, work=True)
     wanted = request(clock, Proposal([("a", "weight", 7)]))
     latest, told = store.latest(), []
+    monkeypatch.setattr("fairlead.console.preview.PAGE", 2)
+    assert preview(store, wanted, lambda *what: told.append(what)).messages == 6
+    assert [what for what in told if what[0] == "write"] == [("write", k, 6) for k in (2, 4, 6)]
+    told.clear()
     found = preview_apart(url, wanted, lambda *what: told.append(what))
     assert found == preview(store, wanted, quiet)
     assert {what for what, _, _ in told} == {"read", "decide", "replay"}

@@ -39,7 +39,7 @@ HOUR: Final = 3600.0
 LONG_BEFORE: Final = 10 * 365 * 86_400
 """Seconds before the first message at which the cluster became what it is now: what follows of
 itself from that, such as a slow start, is over."""
-MOST: Final = 500_000
+MOST: Final = 200_000
 """So many messages are decided again: the latest of that time."""
 KINDS: Final = ("decided", "taken", "accepted")
 """Events of which the rows of decisions are made."""
@@ -212,17 +212,21 @@ class _Recorded:
     cut: bool = False
     timed: bool = False
     """Whether the store knows how long any message took."""
+    read: int = 0
+    """Decisions that were read, before they are written."""
 
 
 def _write(store: Store, request: PreviewRequest, file: Path, tell: Tell) -> _Recorded:
     """The rows of the decisions, as lines of JSON. Raises MessageError where there are none."""
     recorded, place = _Recorded(), None
     start, recorded.cut = _start(store, request)
-    events = _events(store, request, start, tell)
+    events = _events(store, request, start, tell, recorded)
     with file.open("w", encoding="utf-8") as lines:
-        for row in decisions(events, request.cluster):
+        for written, row in enumerate(decisions(events, request.cluster), 1):
             print(json.dumps(row), file=lines)
             recorded.counts[row["destination"] or ""] += 1
+            if written % PAGE == 0:
+                tell("write", written, recorded.read)
             recorded.timed |= "service_time" in row
             if place != (place := row["position"]):
                 recorded.messages += 1
@@ -261,13 +265,14 @@ def _start(store: Store, request: PreviewRequest) -> tuple[str | None, bool]:
 
 
 def _events(
-    store: Store, request: PreviewRequest, cursor: str | None, tell: Tell
+    store: Store, request: PreviewRequest, cursor: str | None, tell: Tell, recorded: _Recorded
 ) -> Iterator[Event]:
     """Those of which decisions are made, page by page: after a cursor, or from the time on."""
     start = request.since if cursor is None else None
     whole = int(request.until - request.since)
     while True:
         page = store.journal_ahead(cursor, PAGE, PAGE, kind=KINDS, start=start, end=request.until)
+        recorded.read += sum(event.cluster == request.cluster for event in page.events)
         yield from page.events
         reached = page.looked_to or (page.events[-1].time if page.events else request.until)
         tell("read", min(max(int(reached - request.since), 0), whole), whole)

@@ -40,7 +40,7 @@ LAST: Final = 1000
 MOST: Final = 5000
 SHOWN: Final = 200
 """Destinations of one page."""
-STEPS: Final = {"read": (0, 50), "decide": (50, 40), "replay": (90, 10)}
+STEPS: Final = {"read": (0, 30), "write": (30, 30), "decide": (60, 30), "replay": (90, 10)}
 """What a preview does → from which percent on, and how many."""
 RUNNING: Final = 2
 """Previews at one time."""
