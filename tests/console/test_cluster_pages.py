@@ -208,13 +208,19 @@ def test_a_preview_tells_what_the_last_hour_would_have_been(
     console: RunningConsole, store: Store
 ) -> None:
     for k in range(40):
-        store.publish("pool", k)
+        store.publish("pool", k, id=f"p-{k}")
+    settled = store.take("a")
+    assert settled is not None
+    with settled:
+        assert [*settled]
     dora = console.as_("dora")
     page = dora.post("/cluster/change", **form(store, weight=["5", "1", "2"]))
     begun = dora.post("/cluster/preview", **fields(page), hours="1")
     page = previewed(dora, begun)
     assert rows(page) == ["a 10 10 25 +15", "b 10 10 5 -5", "c 20 20 10 -10"]
     assert "40 messages, decided again" in seen(page)
+    assert "Of the 1 message of which the store knows how long they took" in seen(page)
+    assert rows(page, 1) == ["As now 0 s 0 s 0 s 0 s 0", "With it 0 s 0 s 0 s 0 s 0"]
     assert store.pool("pool").version == 0
     (job,) = console.console.state.jobs.every()
     assert ended(job)
