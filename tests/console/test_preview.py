@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead import Balancer, Change, Cluster, Store
+from fairlead.console import preview_process
 from fairlead.console.preview import Preview, PreviewRequest, Proposal, plans, preview
 from fairlead.console.preview_process import preview_apart
 from fairlead.errors import ChangeError, ConfigError, MessageError
@@ -152,6 +153,23 @@ def test_a_process_tells_why_not_and_ends_in_time(url: str, store: Store, clock:
         preview_apart(url, wanted, quiet)
     with pytest.raises(MessageError, match=r"within 0\.05 seconds, allowed: a shorter time"):
         preview_apart(url, wanted, quiet, seconds=0.05)
+
+
+def test_a_process_that_says_nothing_is_asked_after(
+    url: str, store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(store, clock, 6)
+    monkeypatch.setattr(preview_process, "STEP", 0.01)
+    asked = []
+
+    def stop_at_the_third(what: str, done: int, of: int) -> None:
+        asked.append((what, done, of))
+        if len(asked) == 3:
+            raise MessageError("stopped")
+
+    with pytest.raises(MessageError, match="stopped"):
+        preview_apart(url, request(clock, Proposal()), stop_at_the_third)
+    assert asked == [("read", 0, 1)] * 3
 
 
 def test_a_process_ends_when_nobody_wants_it(url: str, store: Store, clock: Clock) -> None:

@@ -29,6 +29,8 @@ from fairlead.store.store import Store
 
 SECONDS: Final = 120.0
 """In which a preview has to be done."""
+STEP: Final = 0.5
+"""After so many seconds without news the last is told again: whoever is told may have stopped."""
 ENDING: Final = 5.0
 """In which a process that was killed has ended."""
 LONGEST: Final = 16 * 1024 * 1024
@@ -63,13 +65,23 @@ async def _apart(url: str, request: PreviewRequest, tell: Tell, seconds: float) 
                 process.stdin.write(order)
                 await process.stdin.drain()
             process.stdin.close()
-            while line := await process.stdout.readline():
+            progress: tuple[str, int, int] = ("read", 0, 1)
+            while True:
+                try:
+                    async with asyncio.timeout(STEP):
+                        line = await process.stdout.readline()
+                except TimeoutError:
+                    tell(*progress)
+                    continue
+                if not line:
+                    break
                 news = json.loads(line)
                 if "error" in news:
                     raise MessageError(news["error"])
                 if "found" in news:
                     return _found(news["found"])
-                tell(*news["told"])
+                progress = tuple(news["told"])
+                tell(*progress)
     except TimeoutError:
         raise MessageError(
             f"preview: found more than can be decided within {seconds:g} seconds, allowed: a "
