@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.console.pages import (
+    cluster,
     dead,
     find,
     held,
+    journal,
     later,
     login,
+    message,
     overview,
     promote,
     purge,
@@ -31,9 +34,17 @@ ROUTES: Final[tuple[Route, ...]] = (
     *tenants.ROUTES,
     *purge.ROUTES,
     *find.ROUTES,
+    *cluster.ROUTES,
+    *message.ROUTES,
+    *journal.ROUTES,
     *running.ROUTES,
     *login.ROUTES,
     *static.ROUTES,
 )
-STREAMS: Final[tuple[Stream, ...]] = (*overview.STREAMS, *queue.STREAMS, *running.STREAMS)
-MENU: Final[tuple[MenuItem, ...]] = (overview.MENU, running.MENU)
+STREAMS: Final[tuple[Stream, ...]] = (
+    *overview.STREAMS,
+    *queue.STREAMS,
+    *cluster.STREAMS,
+    *running.STREAMS,
+)
+MENU: Final[tuple[MenuItem, ...]] = (overview.MENU, cluster.MENU, journal.MENU, running.MENU)
