@@ -16,7 +16,7 @@ from fairlead.store.channels.receiving import Announcement
 from fairlead.store.clusters.changing import Author, change
 from fairlead.store.clusters.choosing import ChoiceRequest, Choices, KeptBindings
 from fairlead.store.clusters.decision import StoreDecision
-from fairlead.store.clusters.forwarding import Route
+from fairlead.store.clusters.forwarding import OnwardRoute
 from fairlead.store.clusters.memory import ClusterMemory
 from fairlead.store.clusters.publishing import publish
 from fairlead.store.clusters.state import read_row
@@ -134,7 +134,7 @@ def put(
     is_open = attributes.get("producer") or attributes.get("bind")
     if not is_open and state.bind_default(state.key(state.values_of(attributes))) == ON_OPEN:
         attributes["bind"] = NOT_FIXED  # it was opened for this message alone
-    route = Route("" if is_known else address.queue)
+    route = OnwardRoute("" if is_known else address.queue)
     key = message.key or ""
     request = ChoiceRequest(row.cluster, attributes, how.now, how.actor, key, route)
     return publish(how.database, Choices(how.database, how.memory), request, message)

@@ -43,7 +43,7 @@ from fairlead.store.clusters.events import (
     write_choice_run,
     write_event,
 )
-from fairlead.store.clusters.forwarding import NOWHERE, Route
+from fairlead.store.clusters.forwarding import NOWHERE, OnwardRoute
 from fairlead.store.clusters.memory import ClusterMemory
 from fairlead.store.clusters.state import (
     EXACT,
@@ -83,7 +83,7 @@ class ChoiceRequest(NamedTuple):
     actor: str
     id: str = ""
     """The message's, for the journal."""
-    route: Route = NOWHERE
+    route: OnwardRoute = NOWHERE
     """Where it is to go, beyond what the policy reads."""
 
 

@@ -22,7 +22,7 @@ LENGTH: Final = 4
 _PLACE: Final = (1 << 28) - 1
 
 
-class Route(Struct, frozen=True):
+class OnwardRoute(Struct, frozen=True):
     """Where a message is to go, beyond what the policy reads."""
 
     queue: str = ""
@@ -33,7 +33,7 @@ class Route(Struct, frozen=True):
     """The one that it was sent with, where it is chosen for a second time."""
 
 
-NOWHERE: Final = Route()
+NOWHERE: Final = OnwardRoute()
 
 
 class Header(Struct, frozen=True):
@@ -41,7 +41,7 @@ class Header(Struct, frozen=True):
 
     said: dict[str, Any]
     """What the policy was told of it."""
-    route: Route
+    route: OnwardRoute
     format: int
     """Of its body, as it was sent."""
     id: str | None = None
@@ -50,7 +50,9 @@ class Header(Struct, frozen=True):
     """Microseconds since 1970."""
 
 
-def wrapped(outgoing: OutgoingMessage, said: Mapping[str, object], route: Route) -> OutgoingMessage:
+def wrapped(
+    outgoing: OutgoingMessage, said: Mapping[str, object], route: OnwardRoute
+) -> OutgoingMessage:
     """The same message, for a transmission queue: there it has an id of that queue's."""
     format_ = outgoing.format
     attributes = {name: value for name, value in said.items() if value not in (None, "")}
