@@ -1,7 +1,8 @@
 """Forget what is old, bit by bit: events, ids of messages, dead letters, what clusters were.
 
-A store that takes or chooses looks once a minute, and forgets at most 1,000 of each. Where it
-finds so many, it looks again after a tenth of a second.
+And what runs of many messages have left whose process is gone. A store that takes or chooses looks
+once a minute, and forgets at most 1,000 of each. Where it finds so many, it looks again after a
+tenth of a second.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class Retention:
     def look(self, *, dead: bool = True) -> None:
         """Forget a little of what is old, if it is time to look.
 
-        `dead`: dead letters, too, for which a sender has no right.
+        `dead`: dead letters and what runs of many messages have left, too, for which a sender has
+        no right.
         """
         now = time.monotonic()
         if now < self._due.get(dead, 0.0):
@@ -65,6 +67,8 @@ def forget(database: Database, now: int, actor: str, *, dead: bool = True) -> bo
     if counts[-1] and not database.remote:
         database.run("forget_versions")
     counts.append(_forget_guaranteed(database, now))
+    if dead and not database.has_one_writer:
+        database.run("sweep_runs")
     return max(counts) >= MOST
 
 
