@@ -297,3 +297,59 @@ def test_nothing_is_left_of_a_command_that_was_stopped(
         assert any(command.temporary.glob(".fairlead-recorded.*"))
         recorded.ok("dispatch", *CLUSTER, "-o", "new", *MEMORY, said="read")
     assert not any(command.temporary.glob(".fairlead-recorded.*"))
+
+
+def test_whatif_replays_it_first(recorded: Shell) -> None:
+    clock = Clock(time.time() // 1 - 3_600)
+    with Store.open(recorded.url, clock=clock) as store:  # what has to wait
+        for k in range(24):
+            clock.now += 0.125
+            store.publish("pool", k, id=f"late{k}", group=f"late{k % 12}")
+        for queue in "abcd":
+            while (work := store.take(queue)) is not None:
+                with work:
+                    clock.now += 4
+                    assert [*work]
+    export(recorded)
+    own = Path("export/pool.toml").read_text()
+    Path("ranked.toml").write_text('order = {discipline = "priority"}\n' + own)
+    of = (*CLUSTER, "--store", recorded.url)
+    rows = [json.loads(line) for line in Path("pool.jsonl").read_text().splitlines()]
+    names = ("id", "time", "group", "service_time")
+    lines = [json.dumps({name: row.get(name) for name in names}) for row in rows]
+    Path("plain.jsonl").write_text("\n".join(lines))
+    plain = ("plain.jsonl", "-c", "ranked.toml", "--changes", "changes.jsonl", "-o", "replayed")
+    assert recorded.run("replay", *plain, *MEMORY) == 0, recorded.err
+    at = next(row["time"] for row in rows if row["id"] == "late23")
+    asked = ("--promote", "late11", "--at", str(at), "--engine", "memory")
+    assert recorded.run("whatif", "replayed/ranked", *asked) == 0, recorded.err
+    expected = recorded.out
+    assert recorded.run("whatif", *of, "-c", "ranked.toml", *asked) == 0, recorded.err
+    assert "changes: 2, those of the journal" in recorded.err
+    assert recorded.out == expected
+    assert re.match("late11: [12] messages? would start sooner", expected)
+    assert not [*Path("temporary").rglob("replayed*")]
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (["replayed"], "OUT: found 'replayed' with --of, allowed: one of them"),
+        (["-c", "other.toml", "--changes", "none"], "order"),
+    ],
+)
+def test_whatif_refuses_before_it_replays(more: list[str], line: str, recorded: Shell) -> None:
+    of = (*CLUSTER, "--store", recorded.url, "--promote", "g1", "--at", "0", *MEMORY[:2])
+    assert recorded.run("whatif", *of, *more) == 2, recorded.err
+    assert line in recorded.err
+    assert "Traceback" not in recorded.err
+
+
+def test_whatif_without_a_store_needs_a_folder(recorded: Shell) -> None:
+    asked = ("--promote", "g1", "--at", "0", *MEMORY[:2])
+    assert recorded.run("whatif", *asked) == 2
+    assert "Missing argument 'OUT', or --of CLUSTER of a --store." in recorded.err
+    assert recorded.run("whatif", "replayed", *asked, "--since", "1h") == 2
+    assert "--since: found without --of, allowed: with --of CLUSTER" in recorded.err
+    assert recorded.run("whatif", "replayed", *asked, "-c", "pool.toml") == 2
+    assert "--cluster: found without --of, allowed: with --of CLUSTER" in recorded.err

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from fairlead.cli.arguments import command_line
@@ -19,6 +19,7 @@ from fairlead.cli.store.options import opened, url_of
 from fairlead.cli.table import MessagesTable
 from fairlead.errors import UserError
 from fairlead.extras import need
+from fairlead.rows import without_decisions
 from fairlead.runs.staging import Making, clear_dead
 
 if TYPE_CHECKING:
@@ -137,10 +138,12 @@ def recorded(
     *,
     files: Mapping[str, object],
     master: str | None,
+    by_time: bool = False,
 ) -> Iterator[CommandMessages]:
     """What a cluster of a store has decided, its changes and its file, as long as the block runs.
 
-    `messages`: what was given as the argument that the store takes the place of.
+    `messages`: what was given as the argument that the store takes the place of. `by_time`: write
+    its messages alone, which their times order, and not `position`.
     """
     cluster = str(asked.of)
     if messages is not None:
@@ -163,7 +166,7 @@ def recorded(
         )
         with opened(asked.store) as store:
             name = f"cluster {cluster!r} of {_called(url_of(asked.store), store)}"
-            has = _write(store, cluster, (rows, changes, file), *window)
+            has = _write(store, cluster, (rows, changes, file), *window, by_time=by_time)
         if not has.decided:
             raise UserError(
                 f"{name}: found no decision"
@@ -196,6 +199,8 @@ def _write(
     since: str | None,
     start: float | None,
     end: float | None,
+    *,
+    by_time: bool,
 ) -> RecordedRows:
     """Write decisions, changes and the cluster's file, as `fairlead journal` prints them.
 
@@ -212,10 +217,24 @@ def _write(
     events: Iterable[Event] = store.journal(since, until=until, start=start, kind=KINDS)
     if end is not None:
         events = (event for event in events if event.kind != "decided" or event.time < end)
-    decided = _write_lines(files[0], json_lines(decisions(events, cluster)))
+    rows = decisions(events, cluster)
+    decided = _write_lines(files[0], json_lines(_by_time(rows) if by_time else rows))
     changed = _write_lines(files[1], json_lines(changes(happened, cluster)))
     files[2].write_text(as_toml(with_added(happened, listed)), encoding="utf-8")
     return RecordedRows(decided, changed)
+
+
+def _by_time(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The messages that decisions were about, each once, without a place of their own.
+
+    Whatever cluster file they are for has one cluster, whose name is not said.
+    """
+    position = -1
+    for row in rows:
+        if row["position"] != position:
+            names = {*without_decisions([*row])} - {"position", "cluster"}
+            yield {name: value for name, value in row.items() if name in names}
+        position = row["position"]
 
 
 def _write_lines(file: Path, lines: Iterable[str]) -> int:

@@ -99,18 +99,64 @@ def run_replay(
     if engine is EngineName.memory:
         refuse_elsewhere(changes, "--engine memory")
     request = scenarios(clusters, changes_here(changes), scenario_file, *rate)
+
+    def again(spark: SparkSession) -> ReplayRequest:
+        return scenarios(clusters, changes_anywhere(spark, changes, ()), scenario_file, *rate)
+
+    later = changes is not None and is_elsewhere(changes)
+    if command is not None:
+        report.check_installed()
+    comparison = replay_into(
+        out,
+        table,
+        request,
+        again if later else lambda _: request,
+        also_read=[*clusters, *files_here(changes), *([scenario_file] if scenario_file else [])],
+        file_format=file_format,
+        windows=windows,
+        rows=rows,
+        overwrite=overwrite,
+        engine=engine,
+        master=master,
+        command=command,
+    )
+    acted()
+    print_comparison(console(), comparison, out)
+    for line in _idle(request):
+        console().print(f"note: {line}", markup=False)
+    table.refuse_nothing(comparison.read, comparison.rejected, out)
+    return judged(comparison, gates)
+
+
+def replay_into(
+    out: str,
+    table: MessagesTable,
+    request: ReplayRequest,
+    asked_of: Callable[[SparkSession], ReplayRequest],
+    *,
+    also_read: Sequence[Path],
+    file_format: str,
+    windows: Sequence[Window],
+    rows: str,
+    overwrite: bool,
+    engine: EngineName,
+    master: str | None,
+    command: str | None,
+) -> Comparison:
+    """Replay scenarios, and write what came of them.
+
+    `asked_of`: the request, where Spark reads a part of it. `also_read`: files that nothing may be
+    written over. Raises UserError.
+    """
     from fairlead.pipeline.output.choose_target import delivery_to
     from fairlead.runs.constants import RESERVED
     from fairlead.runs.names import check_replayed
 
-    if command is not None:
-        report.check_installed()
     table.refuse(
         (*RESERVED, *ATTEMPT),
         lambda names: check_replayed(names, table.called, request.plans.values()),
     )
-    also = [*clusters, *files_here(changes), *([scenario_file] if scenario_file else [])]
-    place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also)
+    place = delivery_to(out, overwrite=overwrite, read=table.where, also_read=also_read)
     with place as delivery, Stages(8) as stages:
         if engine is EngineName.memory:
             from fairlead.cli.memory import replay_in_memory
@@ -128,15 +174,9 @@ def run_replay(
                 command=command,
             )
         else:
-
-            def again(spark: SparkSession) -> ReplayRequest:
-                all_changes = changes_anywhere(spark, changes, ())
-                return scenarios(clusters, all_changes, scenario_file, *rate)
-
-            later = changes is not None and is_elsewhere(changes)
             comparison = _on_spark(
                 table,
-                again if later else lambda _: request,
+                asked_of,
                 delivery,
                 file_format,
                 stages,
@@ -148,14 +188,9 @@ def run_replay(
         if command is not None:
             write_page(comparison, delivery, stages)
         delivery.finish()
-    acted()
-    print_comparison(console(), comparison, out)
-    for line in _idle(request):
-        console().print(f"note: {line}", markup=False)
-    table.refuse_nothing(comparison.read, comparison.rejected, out)
     if engine is EngineName.spark:
         table.suggest_memory(comparison.read, stages.console)
-    return judged(comparison, gates)
+    return comparison
 
 
 def _on_spark(

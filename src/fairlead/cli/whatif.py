@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.balance.times import micros
-from fairlead.cli.options import EngineName
+from fairlead.cli.options import EngineName, RowsWritten
 from fairlead.cli.progress import Stages
 from fairlead.cli.show import console, filled, print_table, printable
 from fairlead.cli.spark import started
@@ -16,7 +16,11 @@ from fairlead.runs.paths import inside, is_elsewhere
 from fairlead.text import date, length, plural
 
 if TYPE_CHECKING:
+    from fairlead.cli.recorded import CommandMessages
     from fairlead.results.whatif import RaiseEffect
+
+REPLAYED: Final = "replayed"
+"""In the folder of what was recorded: its replay."""
 
 
 def run_whatif(
@@ -71,6 +75,51 @@ def run_whatif(
         with stages("replay"):
             answer = what_if(decisions, plan, group, time, priority)
     _print(answer)
+
+
+def run_whatif_of(
+    recording: CommandMessages,
+    clusters: Sequence[Path],
+    changes: str | None,
+    group: str,
+    at: str,
+    priority: int,
+    engine: EngineName,
+    master: str | None,
+) -> None:
+    """Replay what a cluster of a store has decided, and raise a group in that.
+
+    `clusters`: the file under which it is replayed; `changes`: as `replay` takes them. Raises
+    UserError.
+    """
+    from decimal import Decimal
+
+    from fairlead.cli.dispatch import changes_here, own_changes, refuse_elsewhere
+    from fairlead.cli.replay import replay_into, scenarios
+    from fairlead.replay.raised import refuse_fifo
+
+    table = recording.table(None, None, False, None, None)
+    changes = own_changes(table, changes)
+    refuse_elsewhere(changes, "--of")
+    request = scenarios(clusters, changes_here(changes), None, Decimal(1), 0)
+    ((name, plan),) = request.plans.items()
+    refuse_fifo(plan)
+    out = Path(recording.where).with_name(REPLAYED)
+    replay_into(
+        str(out),
+        table,
+        request,
+        lambda _: request,
+        also_read=clusters,
+        file_format="parquet",
+        windows=(),
+        rows=RowsWritten.all.value,
+        overwrite=False,
+        engine=engine,
+        master=master,
+        command=None,
+    )
+    run_whatif(str(out / name), group, at, priority, engine, master)
 
 
 def _print(effect: RaiseEffect) -> None:

@@ -12,6 +12,7 @@ from fairlead.balance.message import WHOLE_NUMBERS
 from fairlead.cli.options import (
     NEEDED,
     Changes,
+    ChangesAnywhere,
     EngineName,
     EngineOption,
     Master,
@@ -37,18 +38,33 @@ command = partial(app.command, cls=Once, rich_help_panel="Decide")
 
 @command()
 def whatif(
-    out: Annotated[
-        str,
-        typer.Argument(
-            metavar="OUT",
-            parser=run_place,
-            help="A scenario's folder of replay, such as replayed/pool.",
-        ),
-    ],
     promote: Annotated[str, typer.Option("--promote", metavar="GROUP", help="The group to raise.")],
     at: Annotated[
         str, typer.Option("--at", metavar="TIME", help="When: seconds, or a timestamp (UTC).")
     ],
+    out: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="OUT",
+            parser=run_place,
+            help="A scenario's folder of replay, such as replayed/pool; with --of there is none.",
+        ),
+    ] = None,
+    store: Url = None,
+    of: OfCluster = None,
+    since: Since = None,
+    until: Until = None,
+    cluster: Annotated[
+        Path | None,
+        typer.Option(
+            "--cluster",
+            "-c",
+            parser=place,
+            metavar="FILE",
+            help="With --of: replay under this file. Default: as the store has the cluster.",
+        ),
+    ] = None,
+    changes: ChangesAnywhere = None,
     priority: Annotated[
         int,
         typer.Option(
@@ -64,13 +80,30 @@ def whatif(
 
     The order of the scenario must be by priority (`[order] discipline = "priority"`).
 
+    With `--of` there is no OUT: what a cluster of a store has decided is replayed first, as
+    `replay --of` does it.
+
     Example: `fairlead whatif replayed/pool --promote g17 --at 1200`
     """
     need(NEEDED[engine], "whatif")
     if engine is EngineName.memory:
         refuse_of_spark({"--master": master})
-    from fairlead.cli.whatif import run_whatif
+    from fairlead.cli.recorded import LOCAL, AskedStore, recorded
+    from fairlead.cli.whatif import run_whatif, run_whatif_of
 
+    of_store = AskedStore(store, of, since, until)
+    only_of = {"--cluster": cluster, "--changes": changes}
+    if of is not None:
+        where = master if engine is EngineName.spark else LOCAL
+        with recorded(out, of_store, "OUT", files={}, master=where, by_time=True) as recording:
+            files = recording.clusters if cluster is None else [cluster]
+            run_whatif_of(recording, files, changes, promote, at, priority, engine, master)
+        return
+    of_store.refuse_alone()
+    for name in (name for name, value in only_of.items() if value is not None):
+        raise UserError(f"{name}: found without --of, allowed: with --of CLUSTER")
+    if out is None:
+        raise UserError("Missing argument 'OUT', or --of CLUSTER of a --store.")
     run_whatif(out, promote, at, priority, engine, master)
 
 
