@@ -152,3 +152,31 @@ def test_with_the_document_s_times_the_responses_come_in_its_order(
         read(store, "FrontEndQueue", services.front_end)
         found = [number(response) for response in printing.responses(store, 0)]
     assert found == ORDER
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_each_night_arrives_once_and_the_second_has_better_weights(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples" / "nightly", tmp_path, dirs_exist_ok=True)
+    nights = ["2026-11-27", "2026-11-28", "2026-11-28"]
+    found = subprocess.run(
+        [sys.executable, "nightly.py", *nights],
+        cwd=tmp_path,
+        env={**os.environ, "JOBS": "24", "UNIT_SECONDS": "0.05"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=280,
+    )
+    lines = found.stdout.splitlines()
+    assert lines[0] == "2026-11-27: 24 jobs, {'large': 12, 'small': 12}"
+    assert "published beside it: goes to large, turn 24" in lines
+    assert lines[-1].startswith("not again: run 'night of 2026-11-28': found one that was brought")
+    with Store.open(f"sqlite:///{tmp_path}/nightly.db") as store:
+        assert store.pool("pool").choices == 50
+        assert sum(each.messages for each in store.queues()) == 0
+        assert store.check() == []
+    weights = re.findall(r"  (\w+) gets weight (\d+) from now on", found.stdout)
+    assert weights[1] == ("small", "1")
+    assert int(dict(weights[:1])["large"]) > 1
+    assert "2026-11-28: 24 jobs, {'large': 12, 'small': 12}" not in lines
