@@ -191,7 +191,7 @@ def bring(
                 refuse_other_units(ready.rows, where)
             _refuse_unknown(ready, where)
         if all(map(store.can_reserve, ready.plan.states)):
-            deliver_staged(store, delivered, lambda table: _copy(ready, store, table), progress)
+            deliver_staged(store, delivered, lambda run: _copy(ready, store, run.table), progress)
             return delivered
         with progress("publish") as tell:
             deliver_rows(

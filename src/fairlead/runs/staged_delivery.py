@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 def deliver_staged(
     store: Store,
     delivered: DeliveredRun,
-    bring: Callable[[str], Sequence[Brought]],
+    bring: Callable[[StagedRun], Sequence[Brought]],
     progress: Progress,
 ) -> None:
-    """Publish what `bring` copies into a table, and count it in `delivered`.
+    """Publish what `bring` copies into the run's table, and count it in `delivered`.
 
     Raises what `deliver_rows` does; then nothing was published.
     """
     with store.staged_run(delivered.run) as run:
         with progress("copy"):
-            brought = bring(run.table)
+            brought = bring(run)
         with progress("order in the store"):
             counts = run.rank(brought)
         with progress("publish"):

@@ -9,12 +9,15 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
+    DataSourceWriter,
     InputPartition,
 )
 
 from fairlead.errors import UserError
 from fairlead.pipeline.store_tables.columns import batches, decided, spark_schema
 from fairlead.pipeline.store_tables.request import JOURNALS, StoreRequest, request_of
+from fairlead.pipeline.store_tables.write_request import write_request_of
+from fairlead.pipeline.store_tables.writer import RunWriter
 from fairlead.store.store import Store
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ CURSOR = "cursor"
 class StoreTables(DataSource):
     """`spark.read.format("fairlead").option("store", url).load(table)`.
 
+    And `table.write.format("fairlead").mode("append").options(store=url, cluster=…, run=…).save()`.
     Tables: `journal` and `decisions`, also as streams, `waiting` and `dead_letters`. Options:
     `store`; of the first two `cluster`, `from`, `until`, `partitions`; of the others `queue`.
     """
@@ -42,6 +46,9 @@ class StoreTables(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return StoreReader(request_of(self.options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        return RunWriter(write_request_of(self.options, schema.names, overwrite=overwrite))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         request = request_of(self.options)

@@ -5,9 +5,10 @@ Only on PostgreSQL, and for clusters whose turns can be reserved.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from fairlead.errors import StoreError
 from fairlead.store.database.port import Database
 from fairlead.store.queues.outgoing import OutgoingMessage
 
@@ -53,6 +54,23 @@ class StagedRun:
     def table(self) -> str:
         """The table, with its schema."""
         return f"fairlead.staged_{self.number}"
+
+    def copy(self, attempt: str, rows: Iterable[tuple[object, ...]]) -> Brought:
+        """Copy rows into the table by the run's own connection. Raises StoreError."""
+        from psycopg import Error
+
+        statement, count = f"COPY {self.table} ({', '.join(COLUMNS)}) FROM STDIN", 0
+        try:
+            with (
+                self._database.connection.cursor() as cursor,
+                cursor.copy(statement.encode()) as copy,
+            ):
+                for row in rows:
+                    copy.write_row(row)
+                    count += 1
+        except Error as error:
+            raise StoreError(f"run: {str(error).partition(chr(10))[0]}") from error
+        return Brought(attempt, count)
 
     def rank(self, brought: Sequence[Brought]) -> list[StagedCount]:
         """Put what was brought in order; how much there is of each cluster.
