@@ -344,7 +344,8 @@ class StoreClusters(StoreVerbs):
         """Choose where the next message goes, and count it, durably.
 
         `message`: routing attributes that the policy reads, such as `group`, `queue`, `subject`.
-        Raises MessageError for an unknown cluster, and for what a message cannot say.
+        Raises MessageError for an unknown cluster, and for what a message cannot say;
+        ClusterHeldError while a bulk run keeps others off.
         """
         from fairlead.store.clusters.choosing import ChoiceRequest, decide_one
 
@@ -375,7 +376,8 @@ class StoreClusters(StoreVerbs):
         message for several destinations is sent to each; a SetPriority, which is no work, to none:
         its outcome is `control`. A message whose `id` was published before is not published again:
         its first decision is returned. When the work is settled, the cluster knows (where its
-        policy asks for that). Raises MessageError, NoDestinationError.
+        policy asks for that). Raises MessageError, NoDestinationError; ClusterHeldError while a
+        bulk run keeps others off.
         """
         from fairlead.store.clusters.choosing import ChoiceRequest
         from fairlead.store.clusters.publishing import publish_one
