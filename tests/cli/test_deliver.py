@@ -117,3 +117,19 @@ def test_the_store_must_have_the_cluster_as_the_file_says(site: Shell) -> None:
     more = ["-o", "x", "--others", "wait"]
     assert site.run("dispatch", "jobs.jsonl", "-c", "pool.toml", *more) == 2
     assert "--others: found without --deliver, allowed: with it" in site.err
+
+
+@pytest.mark.parametrize("follow", [True, False])
+def test_what_becomes_of_others_is_said_where_they_wait(follow: bool, site: Shell) -> None:
+    Path("in").mkdir()
+    jobs("in/0.jsonl", 0, 10)
+    more = ("--body", "payload", "--others", "refuse", "-o", "out")
+    stream = ("--follow", "--available-now") if follow else ()
+    status = site.run(*asked(site, *more, *stream, table="in"))
+    if site.url.startswith("sqlite"):
+        assert status == 0, site.err
+        assert site.store.pool("pool").choices == 10
+    else:
+        assert status == 2
+        assert "others: found 'refuse', allowed: nothing, as nobody waits for this run" in site.err
+        assert site.store.pool("pool").choices == 0
