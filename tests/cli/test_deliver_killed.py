@@ -24,20 +24,25 @@ name = "A"
 [[destination]]
 name = "B"
 """
-ROWS, KILLS = 30_000, 12
+ROWS, KILLS = 30_000, 13
+WAYS = {
+    "sqlite": ("sqlite", "round-robin", 4),
+    "executors copy": ("postgresql", "round-robin", 2),
+    "one transaction": ("postgresql", "fewest-pending", 2),
+}
+"""Dialect and policy; each is killed so many times KILLS: more than 50 times on each database."""
 PATIENCE = 300.0
 """Seconds, in the end, when it is killed no more."""
 COMMAND = [sys.executable, "-m", "fairlead", "dispatch", "jobs.jsonl", "-c", "pool.toml"]
 
 
 @pytest.mark.parametrize(
-    ("dialect", "policy"),
-    [("sqlite", "round-robin"), ("postgresql", "round-robin"), ("postgresql", "fewest-pending")],
-    ids=["sqlite", "executors copy", "one transaction"],
+    ("way", "part"), [(way, part) for way, (*_, parts) in WAYS.items() for part in range(parts)]
 )
-def test_killed_again_and_again(dialect: str, policy: str, tmp_path: Path) -> None:
+def test_killed_again_and_again(way: str, part: int, tmp_path: Path) -> None:
     """With kill -9 of all its processes, at any moment; readers look meanwhile."""
-    random = Random(f"{dialect} {policy}")  # noqa: S311
+    dialect, policy, _ = WAYS[way]
+    random = Random(f"{way} {part}")  # noqa: S311
     (tmp_path / "pool.toml").write_text(POOL % policy, encoding="utf-8")
     lines = [
         json.dumps({"id": f"j{k}", "time": k, "body": f"work {k}", "group": f"g{k % 70}"})
