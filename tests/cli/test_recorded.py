@@ -300,6 +300,18 @@ def test_nothing_is_left_of_a_command_that_was_stopped(
 
 
 def test_whatif_replays_it_first(recorded: Shell) -> None:
+    expected = whatif_of_late_groups(recorded, "--engine", "memory")
+    assert re.match("late11: [12] messages? would start sooner", expected)
+    assert not [*Path("temporary").rglob("replayed*")]
+
+
+@pytest.mark.spark
+def test_whatif_replays_it_on_spark(recorded: Shell) -> None:
+    whatif_of_late_groups(recorded)
+
+
+def whatif_of_late_groups(recorded: Shell, *engine: str) -> str:
+    """What the command printed, which is what it prints of the same messages in a file."""
     clock = Clock(time.time() // 1 - 3_600)
     with Store.open(recorded.url, clock=clock) as store:  # what has to wait
         for k in range(24):
@@ -321,14 +333,14 @@ def test_whatif_replays_it_first(recorded: Shell) -> None:
     plain = ("plain.jsonl", "-c", "ranked.toml", "--changes", "changes.jsonl", "-o", "replayed")
     assert recorded.run("replay", *plain, *MEMORY) == 0, recorded.err
     at = next(row["time"] for row in rows if row["id"] == "late23")
-    asked = ("--promote", "late11", "--at", str(at), "--engine", "memory")
-    assert recorded.run("whatif", "replayed/ranked", *asked) == 0, recorded.err
+    asked = ("--promote", "late11", "--at", str(at))
+    in_memory = (*asked, "--engine", "memory")
+    assert recorded.run("whatif", "replayed/ranked", *in_memory) == 0, recorded.err
     expected = recorded.out
-    assert recorded.run("whatif", *of, "-c", "ranked.toml", *asked) == 0, recorded.err
+    assert recorded.run("whatif", *of, "-c", "ranked.toml", *asked, *engine) == 0, recorded.err
     assert "changes: 2, those of the journal" in recorded.err
     assert recorded.out == expected
-    assert re.match("late11: [12] messages? would start sooner", expected)
-    assert not [*Path("temporary").rglob("replayed*")]
+    return expected
 
 
 @pytest.mark.parametrize(

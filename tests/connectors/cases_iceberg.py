@@ -1,6 +1,11 @@
 """Tables of Iceberg: read, written, claimed."""
 
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +28,8 @@ from fairlead.errors import OutputError
 from fairlead.pipeline.intake.catalog import one_version, table_of
 from fairlead.pipeline.output.catalog import CatalogDelivery
 
+PATIENCE = 120.0
+
 
 def iceberg(folder: Path) -> dict[str, str]:
     """The settings of a catalog in a folder of this machine."""
@@ -33,12 +40,19 @@ def iceberg(folder: Path) -> dict[str, str]:
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
         "spark.sql.catalog.lake.warehouse": folder.as_uri(),
+        "spark.sql.catalog.lake.cache-enabled": "false",  # another process writes there, too
     }
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    running = session("iceberg", **iceberg(tmp_path_factory.mktemp("lake")))
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the catalog."""
+    return tmp_path_factory.mktemp("lake")
+
+
+@pytest.fixture(scope="module")
+def spark(lake: Path) -> Iterator[SparkSession]:
+    running = session("iceberg", **iceberg(lake))
     running.sql("CREATE NAMESPACE lake.shop")
     messages(running).writeTo("lake.shop.calls").create()
     outage = "SELECT 50.0D AS time, 'a' AS target, 'enabled' AS attribute, 'false' AS value"
@@ -137,3 +151,46 @@ def test_an_older_version_is_read_and_named_in_the_results(
     assert line.startswith(f"{table}: cannot be read: "), line
     line = refused(*given, str(tmp_path / "o"), "--read-option", "sep=;")
     assert line == f"--read-option: found with {table}, allowed: with files"
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.connectors.cases_iceberg import iceberg
+from tests.connectors.desk import done, session
+
+session("iceberg", **iceberg(Path(sys.argv[1])))
+done(*sys.argv[2:])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["killed_run", "killed", "killed_rejected"])
+def test_a_run_that_is_killed_leaves_no_results(
+    moment: str, spark: SparkSession, lake: Path, tmp_path: Path
+) -> None:
+    """With kill -9 of all its processes, as soon as it has made a table; the next run goes on."""
+    given = "dispatch", "table:lake.shop.calls", "-c", pool(tmp_path), "--no-report", "-o"
+    out = "table:lake.shop.killed"
+    for ending in ("", "_rejected", "_run"):
+        spark.sql(f"DROP TABLE IF EXISTS lake.shop.killed{ending} PURGE")
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(lake), *given, out],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        end = time.monotonic() + PATIENCE
+        while not [*(lake / "shop" / moment / "metadata").glob("*.metadata.json")]:
+            assert process.poll() is None, "it ended before"
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+    if spark.catalog.tableExists("lake.shop.killed_run"):  # it was just being made
+        names = {row["name"] for row in spark.table("lake.shop.killed_run").collect()}
+        assert "summary.json" not in names
+    one = done(*given, str(tmp_path / "one"))
+    assert digest(done(*given, out)) == digest(one)
+    assert spark.table("lake.shop.killed").count() == ROWS
+    assert summary_of(spark, "lake.shop.killed")["read"] == ROWS
+    assert refused(*given, out) == f"{out}: exists; name another table, or use --overwrite"

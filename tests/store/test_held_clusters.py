@@ -209,6 +209,15 @@ def test_a_run_that_was_killed_keeps_nobody_off(dialect: str) -> None:
         assert store.check() == []
 
 
+def test_a_run_arrives_though_its_session_is_lost() -> None:
+    url = url_of("postgresql")
+    end_others = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE classid = 1181641070"
+    with publishing(url, "refuse"), psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(end_others)
+    with Store.open(url) as store:
+        until(lambda: not store.check(repair=True))
+
+
 def test_a_second_run_of_the_name_is_told_at_once() -> None:
     url = url_of("postgresql")
     with (

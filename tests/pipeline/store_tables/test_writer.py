@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from random import Random
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from pyspark.errors import PySparkException
@@ -175,3 +176,28 @@ def test_several_columns_become_json(spark: SparkSession, opened: Opened) -> Non
     assert work is not None
     with work:
         assert [message.body for message in work] == [{"size": 1.5, "id": "m0000"}]
+
+
+def test_a_password_is_in_no_plan_and_on_no_page(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = urlsplit(made_url("postgresql"))
+    host = parts.netloc.rpartition("@")[2]
+    url = parts._replace(netloc=f"postgres:s3cret@{host}").geturl()
+    with Store.open(url) as store:
+        store.keep_clusters(CLUSTERS)
+        save(frame(spark, rows_for("pool", 5)), store)
+        assert store.pool("pool").choices == 5
+        with pytest.raises(PySparkException) as refused:
+            save(
+                frame(spark, rows_for("pool", 5)), store, store=url.replace("postgres:", "nobody:")
+            )
+    assert "nobody" in str(refused.value)
+    shared: Any = spark._jsparkSession.sharedState().statusStore()  # type: ignore[attr-defined]
+    runs = shared.executionsList()
+    shown = [runs.apply(k) for k in range(runs.size())]
+    pages = "".join(
+        run.description() + run.physicalPlanDescription() + run.details() for run in shown
+    )
+    assert "AppendData" in pages
+    assert "s3cret" not in pages + str(refused.value) + capsys.readouterr().out

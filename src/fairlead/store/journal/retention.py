@@ -68,7 +68,7 @@ def forget(database: Database, now: int, actor: str, *, dead: bool = True) -> bo
         database.run("forget_versions")
     counts.append(_forget_guaranteed(database, now))
     if dead and not database.has_one_writer:
-        database.run("mend_left_runs")
+        database.run("sweep_runs")
     return max(counts) >= MOST
 
 

@@ -135,3 +135,6 @@ SELECT fairlead._forget_choice_runs(%(now)s, %(most)s);
 
 -- forget_versions: forget the versions of which no run is left
 SELECT * FROM fairlead._run_forget_versions();
+
+-- sweep_runs: drop what runs of many messages have left behind whose process is gone
+SELECT * FROM fairlead._run_sweep_staging();
