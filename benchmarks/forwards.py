@@ -109,7 +109,7 @@ async def bare(address: str) -> None:
 
 def send(url: str) -> None:
     """What is to leave."""
-    with Store.open(url) as store:
+    with Store.open(url, create=True) as store:
         store.send_many("service", [{"body": BODY} for _ in range(MESSAGES)])
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from fairlead import Store, load_clusters
-from fairlead.errors import ConfigError
+from fairlead.errors import ConfigError, UserError
 from fairlead.forward.target import ForwardFile, check_file
 from tests.forward.forwarding import forwarding, written
-from tests.forward.services import hanging, until
+from tests.forward.services import Service, hanging, until
 from tests.forward.test_http import dead, farm, is_empty
 from tests.ports import free_port
 from tests.stores import made_url
@@ -18,6 +18,10 @@ from tests.stores import made_url
 if find_spec("cproton_ffi") is None:
     pytest.skip("not here: python-qpid-proton (make amqp)", allow_module_level=True)
 
+from proton import Message
+
+from fairlead.cli.serve import ServeOptions, serve
+from tests.serve.running import Running
 from tests.serve.serving import Served, serving
 
 QUICK = ["[[queue]]", 'name = "A"', "[queue.retry]", "base = 0.05", "factor = 1"]
@@ -155,3 +159,25 @@ def test_what_has_no_effect_or_is_not_safe_is_refused(
     with pytest.raises(ConfigError) as found, forwarding(url, path):
         pass
     assert line in str(found.value)
+
+
+def test_a_server_forwards_beside_what_it_serves(
+    url: str, store: Store, service: Service, tmp_path: Path
+) -> None:
+    path = farm(tmp_path, service.url)
+    running = Running(url, "-c", str(path), "--forward")
+    try:
+        connection = running.connect()
+        connection.create_sender("farm").send(Message(body="hello", id="o-1"))
+        until(lambda: service.bodies() == ["hello"] and is_empty(store))
+        assert service.keys() == ["o-1"]
+        connection.close()
+    finally:
+        assert running.end() == 0
+
+
+def test_a_server_without_a_file_has_nothing_to_forward() -> None:
+    with pytest.raises(UserError, match="--forward: found no file of --cluster"):
+        serve(
+            "sqlite:///none.db", ServeOptions((), (), None, 60, 5, once=True, name="", forward=True)
+        )

@@ -50,6 +50,11 @@ class Forwarder:
             for cluster in file.clusters:
                 self._lookout.watch(cluster.name, options_of(cluster.tables))
 
+    @property
+    def place(self) -> str:
+        """The store's database, without user and password."""
+        return self._store.place
+
     async def begin(self) -> None:
         """Begin with the destinations that are there. Raises FairleadError."""
         every = await self._targets()
@@ -63,10 +68,13 @@ class Forwarder:
         try:
             while not (stop.is_set() or self._is_over):
                 self._changed.clear()
-                await self._renew()
-                with suppress(StoreError):  # whoever takes says so
-                    await self._follow(await self._targets())
-                self._try_due()
+                try:
+                    await self._renew()
+                    with suppress(StoreError):  # whoever takes says so
+                        await self._follow(await self._targets())
+                    self._try_due()
+                except Exception:  # what waits would wait for ever
+                    LOGGER.exception("a fault of ours; going on")
                 with suppress(TimeoutError):
                     async with asyncio.timeout(SOON if self._options.until_empty else LOOK):
                         await self._changed.wait()
