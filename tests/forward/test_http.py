@@ -173,6 +173,18 @@ def test_the_pause_that_a_service_asks_for_is_kept(
     assert 0.9 <= service.asked[1].at - service.asked[0].at < 6
 
 
+def test_a_lease_is_made_longer_while_a_service_thinks(
+    url: str, store: Store, service: Service, tmp_path: Path
+) -> None:
+    service.says = lambda asked: Reply(seconds=2.5)
+    with forwarding(url, farm(tmp_path, service.url, "readers = 2"), lease=0.8):
+        for key in ("o-1", "o-2", "o-3"):
+            store.publish("farm", key, id=key)
+        until(lambda: is_empty(store))
+    assert sorted(service.keys()) == ["o-1", "o-2", "o-3"]
+    assert {asked.headers["fairlead-attempt"] for asked in service.asked} == {"1"}
+
+
 @pytest.mark.parametrize("how", ["nobody", "hangs", "slow", "cut"])
 def test_no_whole_answer_in_time_is_a_failure(
     url: str, store: Store, service: Service, tmp_path: Path, how: str
