@@ -20,9 +20,15 @@ if find_spec("cproton_ffi") is None:
 
 from proton import Message
 
+from fairlead.balance.refusal import read
 from fairlead.cli.serve import ServeOptions, serve
+from fairlead.config.serving import ServingFile
+from fairlead.serve import users
+from fairlead.serve.access import Access
+from fairlead.serve.passwords import HashCost
 from tests.serve.running import Running
 from tests.serve.serving import Served, serving
+from tests.sockets.identity import new_identity
 
 QUICK = ["[[queue]]", 'name = "A"', "[queue.retry]", "base = 0.05", "factor = 1"]
 
@@ -159,6 +165,36 @@ def test_what_has_no_effect_or_is_not_safe_is_refused(
     with pytest.raises(ConfigError) as found, forwarding(url, path):
         pass
     assert line in str(found.value)
+
+
+@pytest.mark.parametrize("word", ["secret", "guess"])
+def test_a_password_is_said_under_tls_to_who_is_trusted(
+    url: str, store: Store, far: Store, tmp_path: Path, word: str
+) -> None:
+    identity = new_identity(tmp_path)
+    users.add(tmp_path / "users.toml", "anna", b"secret", HashCost(4, 1, 1))
+    (tmp_path / "password").write_text(f"{word}\n")
+    tls = {"certificate": identity.certificate.name, "key": identity.key.name}
+    listen = ["amqps://127.0.0.1:0", "amqp://127.0.0.1:0"]
+    settings = read({"listen": listen, "users": "users.toml", "tls": tls}, ServingFile)
+    store.declare(
+        written(tmp_path / "queues.toml", ["[[queue]]", 'name = "A"', "max_failures = 1"])
+    )
+    with serving(far, access=Access(settings, tmp_path)) as broker:
+        _, (_, port) = broker.server.places
+        path = farm(
+            tmp_path,
+            f"amqps://127.0.0.1:{port}/q",
+            *("[forward]", f'ca = "{identity.certificate.name}"'),
+            *('user = "anna"', 'password_file = "password"'),
+        )
+        with forwarding(url, path):
+            store.publish("farm", "x", id="o-1")
+            until(lambda: is_empty(store))
+    if word == "secret":
+        assert taken(far, "q") == [("o-1", "", None, "x")]
+    else:
+        assert "found no such name and password there" in dead(store)[0][1]
 
 
 def test_a_server_forwards_beside_what_it_serves(
