@@ -240,6 +240,46 @@ def test_an_answer_becomes_a_message_with_what_was_answered(
     }
 
 
+def test_an_answer_that_finds_no_room_is_a_failure_and_nothing_is_lost(
+    url: str, store: Store, service: Service, tmp_path: Path
+) -> None:
+    store.declare(
+        written(
+            tmp_path / "queues.toml",
+            [
+                *("[[queue]]", 'name = "answers"', "max_waiting = 1", "[[queue]]", 'name = "A"'),
+                *("max_failures = 0", "[queue.retry]", "base = 0.1", "factor = 1"),
+            ],
+        )
+    )
+    service.says = lambda asked: Reply(200, asked.body, {"content-type": "text/plain"})
+    path = farm(tmp_path, service.url, "[forward]", 'reply_to = "answers"')
+    found = []
+    with forwarding(url, path):
+        for key in ("o-1", "o-2"):
+            store.publish("farm", key, id=key)
+        until(lambda: len(service.asked) >= 3)
+        while len(found) < 2:
+            if work := store.take("answers", wait=5):
+                with work:
+                    found += [message.body for message in work]
+        until(lambda: is_empty(store))
+    assert sorted(found) == ["o-1", "o-2"]
+    details = [event.detail or "" for event in store.journal(queue="A", kind="released")]
+    assert any("its answer could not be sent: " in detail for detail in details)
+
+
+def test_the_proxy_of_the_environment_is_used(
+    url: str, store: Store, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", service.url)
+    monkeypatch.setenv("NO_PROXY", "")
+    with forwarding(url, farm(tmp_path, "http://nowhere.invalid/orders")):
+        store.publish("farm", "x")
+        until(lambda: service.bodies() == ["x"])
+    assert service.asked[0].headers["host"] == "nowhere.invalid"
+
+
 def test_a_redirect_is_followed_at_the_same_service_alone(
     url: str, store: Store, service: Service, tmp_path: Path
 ) -> None:
