@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from fairlead import Store, load_clusters
-from fairlead.errors import ConfigError
+from fairlead.errors import ConfigError, UserError
 from fairlead.forward.target import ForwardFile, check_file
 from tests.forward.forwarding import forwarding, written
-from tests.forward.services import hanging, until
+from tests.forward.services import Service, hanging, until
 from tests.forward.test_http import dead, farm, is_empty
 from tests.ports import free_port
 from tests.stores import made_url
@@ -18,7 +18,17 @@ from tests.stores import made_url
 if find_spec("cproton_ffi") is None:
     pytest.skip("not here: python-qpid-proton (make amqp)", allow_module_level=True)
 
+from proton import Message
+
+from fairlead.balance.refusal import read
+from fairlead.cli.serve import ServeOptions, serve
+from fairlead.config.serving import ServingFile
+from fairlead.serve import users
+from fairlead.serve.access import Access
+from fairlead.serve.passwords import HashCost
+from tests.serve.running import Running
 from tests.serve.serving import Served, serving
+from tests.sockets.identity import new_identity
 
 QUICK = ["[[queue]]", 'name = "A"', "[queue.retry]", "base = 0.05", "factor = 1"]
 
@@ -155,3 +165,55 @@ def test_what_has_no_effect_or_is_not_safe_is_refused(
     with pytest.raises(ConfigError) as found, forwarding(url, path):
         pass
     assert line in str(found.value)
+
+
+@pytest.mark.parametrize("word", ["secret", "guess"])
+def test_a_password_is_said_under_tls_to_who_is_trusted(
+    url: str, store: Store, far: Store, tmp_path: Path, word: str
+) -> None:
+    identity = new_identity(tmp_path)
+    users.add(tmp_path / "users.toml", "anna", b"secret", HashCost(4, 1, 1))
+    (tmp_path / "password").write_text(f"{word}\n")
+    tls = {"certificate": identity.certificate.name, "key": identity.key.name}
+    listen = ["amqps://127.0.0.1:0", "amqp://127.0.0.1:0"]
+    settings = read({"listen": listen, "users": "users.toml", "tls": tls}, ServingFile)
+    store.declare(
+        written(tmp_path / "queues.toml", ["[[queue]]", 'name = "A"', "max_failures = 1"])
+    )
+    with serving(far, access=Access(settings, tmp_path)) as broker:
+        _, (_, port) = broker.server.places
+        path = farm(
+            tmp_path,
+            f"amqps://127.0.0.1:{port}/q",
+            *("[forward]", f'ca = "{identity.certificate.name}"'),
+            *('user = "anna"', 'password_file = "password"'),
+        )
+        with forwarding(url, path):
+            store.publish("farm", "x", id="o-1")
+            until(lambda: is_empty(store))
+    if word == "secret":
+        assert taken(far, "q") == [("o-1", "", None, "x")]
+    else:
+        assert "found no such name and password there" in dead(store)[0][1]
+
+
+def test_a_server_forwards_beside_what_it_serves(
+    url: str, store: Store, service: Service, tmp_path: Path
+) -> None:
+    path = farm(tmp_path, service.url)
+    running = Running(url, "-c", str(path), "--forward")
+    try:
+        connection = running.connect()
+        connection.create_sender("farm").send(Message(body="hello", id="o-1"))
+        until(lambda: service.bodies() == ["hello"] and is_empty(store))
+        assert service.keys() == ["o-1"]
+        connection.close()
+    finally:
+        assert running.end() == 0
+
+
+def test_a_server_without_a_file_has_nothing_to_forward() -> None:
+    with pytest.raises(UserError, match="--forward: found no file of --cluster"):
+        serve(
+            "sqlite:///none.db", ServeOptions((), (), None, 60, 5, once=True, name="", forward=True)
+        )

@@ -42,6 +42,24 @@ def test_killed_at_any_moment_it_loses_nothing_and_says_the_same_keys(
     assert max(Counter(service.keys()).values()) <= 4
 
 
+def test_two_that_forward_the_same_send_each_message_once(
+    url: str, store: Store, service: Service, tmp_path: Path
+) -> None:
+    service.says = lambda asked: Reply(seconds=0.005)
+    path = farm(tmp_path, service.url, "readers = 4")
+    store.load_clusters(path)
+    ids = [f"o-{number}" for number in range(120)]
+    for number, key in enumerate(ids):
+        store.publish("farm", f"{number % 9}:{number}", group=f"g{number % 9}", id=key)
+    with Running(url, path) as one, Running(url, path) as other:
+        until(lambda: is_empty(store), 60)
+        assert (one.end(), other.end()) == (0, 0)
+    assert sorted(service.keys()) == sorted(ids)
+    for group in range(9):
+        own = [int(body.split(":")[1]) for body in service.bodies() if body.startswith(f"{group}:")]
+        assert own == sorted(own)
+
+
 def test_told_to_stop_it_ends_what_is_under_way_and_gives_back_the_rest(
     url: str, store: Store, service: Service, tmp_path: Path
 ) -> None:

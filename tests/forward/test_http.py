@@ -173,6 +173,18 @@ def test_the_pause_that_a_service_asks_for_is_kept(
     assert 0.9 <= service.asked[1].at - service.asked[0].at < 6
 
 
+def test_a_lease_is_made_longer_while_a_service_thinks(
+    url: str, store: Store, service: Service, tmp_path: Path
+) -> None:
+    service.says = lambda asked: Reply(seconds=2.5)
+    with forwarding(url, farm(tmp_path, service.url, "readers = 2"), lease=0.8):
+        for key in ("o-1", "o-2", "o-3"):
+            store.publish("farm", key, id=key)
+        until(lambda: is_empty(store))
+    assert sorted(service.keys()) == ["o-1", "o-2", "o-3"]
+    assert {asked.headers["fairlead-attempt"] for asked in service.asked} == {"1"}
+
+
 @pytest.mark.parametrize("how", ["nobody", "hangs", "slow", "cut"])
 def test_no_whole_answer_in_time_is_a_failure(
     url: str, store: Store, service: Service, tmp_path: Path, how: str
@@ -226,6 +238,46 @@ def test_an_answer_becomes_a_message_with_what_was_answered(
         "bytes:A": ("answer", b"\x00\x01"),
         "broken:A": ("answer", b"{"),
     }
+
+
+def test_an_answer_that_finds_no_room_is_a_failure_and_nothing_is_lost(
+    url: str, store: Store, service: Service, tmp_path: Path
+) -> None:
+    store.declare(
+        written(
+            tmp_path / "queues.toml",
+            [
+                *("[[queue]]", 'name = "answers"', "max_waiting = 1", "[[queue]]", 'name = "A"'),
+                *("max_failures = 0", "[queue.retry]", "base = 0.1", "factor = 1"),
+            ],
+        )
+    )
+    service.says = lambda asked: Reply(200, asked.body, {"content-type": "text/plain"})
+    path = farm(tmp_path, service.url, "[forward]", 'reply_to = "answers"')
+    found = []
+    with forwarding(url, path):
+        for key in ("o-1", "o-2"):
+            store.publish("farm", key, id=key)
+        until(lambda: len(service.asked) >= 3)
+        while len(found) < 2:
+            if work := store.take("answers", wait=5):
+                with work:
+                    found += [message.body for message in work]
+        until(lambda: is_empty(store))
+    assert sorted(found) == ["o-1", "o-2"]
+    details = [event.detail or "" for event in store.journal(queue="A", kind="released")]
+    assert any("its answer could not be sent: " in detail for detail in details)
+
+
+def test_the_proxy_of_the_environment_is_used(
+    url: str, store: Store, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", service.url)
+    monkeypatch.setenv("NO_PROXY", "")
+    with forwarding(url, farm(tmp_path, "http://nowhere.invalid/orders")):
+        store.publish("farm", "x")
+        until(lambda: service.bodies() == ["x"])
+    assert service.asked[0].headers["host"] == "nowhere.invalid"
 
 
 def test_a_redirect_is_followed_at_the_same_service_alone(

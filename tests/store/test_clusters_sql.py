@@ -571,6 +571,10 @@ REFUSED = {
     "UPDATE fairlead.machines SET weight = -1 WHERE name = 'DEV1'": (
         "change: weight: found -1, allowed: an integer from 0 to 9223372036854775807"
     ),
+    "UPDATE fairlead.machines SET address = 'HTTPS://me:secret@x/' WHERE name = 'DEV1'": (
+        "change: address: found a URL that says who logs in, allowed: an address without that, and "
+        "user with password_file, or token_file, under [forward]"
+    ),
     "UPDATE fairlead.machines SET enabled = NULL WHERE name = 'DEV1'": (
         "change: enabled: found nothing, allowed: true or false"
     ),

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fairlead.channels.manager import QueueManager
+from fairlead.cli.forward import files_of, forwarding
 from fairlead.cli.output import acted
 from fairlead.config.clusters import load_sites
 from fairlead.config.serving import ListenAddress, ServingFile, check_places, load_serving, place_of
@@ -29,6 +30,9 @@ from fairlead.serve.wire.proton import check
 from fairlead.store.store import Store
 from fairlead.store.workers.manager import ServiceManager
 from fairlead.store.workers.supervisor import log_to_stderr
+
+if TYPE_CHECKING:
+    from fairlead.forward.target import ForwardFile
 
 LOOK: Final = 0.5
 """Seconds between two words to the service manager, at most."""
@@ -50,6 +54,8 @@ class ServeOptions(NamedTuple):
     metrics: str | None = None
     manager: str = ""
     """The queue manager that the store is."""
+    forward: bool = False
+    """Whether what waits for destinations outside leaves for them, too."""
 
 
 def serve(url: str, options: ServeOptions) -> None:
@@ -65,6 +71,7 @@ def serve(url: str, options: ServeOptions) -> None:
         raise UserError(f"{where}{error}") from None
     folder = None if options.settings is None else options.settings.absolute().parent
     access = Access(serving, folder)
+    files = _forward_files(options)
     log_to_stderr()
     sites = _sites(options, places)
     with Store.open(url) as store:
@@ -72,7 +79,34 @@ def serve(url: str, options: ServeOptions) -> None:
             if sites is None:
                 store.load_clusters(file)
         manager = None if sites is None else _manager(store, sites, options)
-        asyncio.run(_serve(store, access, places, options, manager))
+        asyncio.run(_serve_and_forward(url, store, access, places, options, manager, files))
+
+
+def _forward_files(options: ServeOptions) -> list[ForwardFile]:
+    """The files whose destinations messages are to leave for. Raises UserError."""
+    if not options.forward:
+        return []
+    if not options.clusters:
+        raise UserError("--forward: found no file of --cluster, allowed: at least one")
+    return files_of(options.clusters, by="serve --forward")
+
+
+async def _serve_and_forward(
+    url: str,
+    store: Store,
+    access: Access,
+    places: Sequence[ListenAddress],
+    options: ServeOptions,
+    manager: QueueManager | None,
+    files: Sequence[ForwardFile],
+) -> None:
+    if not files:
+        await _serve(store, access, places, options, manager)
+        return
+    from fairlead.forward.lane import ForwardOptions
+
+    async with forwarding(url, files, ForwardOptions(options.lease, options.grace)):
+        await _serve(store, access, places, options, manager)
 
 
 def _sites(options: ServeOptions, places: Sequence[ListenAddress]) -> Sites | None:

@@ -47,8 +47,13 @@ class Forwarder:
         self.lanes: dict[tuple[str, str], OutsideLane] = {}
         """Cluster and destination → what is on its way there."""
         for file in files:
-            for cluster in file.clusters:
+            for cluster in file.listing:
                 self._lookout.watch(cluster.name, options_of(cluster.tables))
+
+    @property
+    def place(self) -> str:
+        """The store's database, without user and password."""
+        return self._store.place
 
     async def begin(self) -> None:
         """Begin with the destinations that are there. Raises FairleadError."""
@@ -63,16 +68,24 @@ class Forwarder:
         try:
             while not (stop.is_set() or self._is_over):
                 self._changed.clear()
-                await self._renew()
-                with suppress(StoreError):  # whoever takes says so
-                    await self._follow(await self._targets())
-                self._try_due()
+                try:
+                    await self._renew()
+                    with suppress(StoreError):  # whoever takes says so
+                        await self._follow(await self._targets())
+                    self._try_due()
+                except Exception:  # what waits would wait for ever
+                    LOGGER.exception("a fault of ours; going on")
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(SOON if self._options.until_empty else LOOK):
+                    async with asyncio.timeout(self._pause):
                         await self._changed.wait()
         finally:
             stopping.cancel()
             await self._end()
+
+    @property
+    def _pause(self) -> float:
+        """Seconds until the next look: leases are to be made longer before they are over."""
+        return SOON if self._options.until_empty else min(LOOK, self._options.lease / 4)
 
     async def _wake_at(self, stop: asyncio.Event) -> None:
         await stop.wait()
@@ -87,7 +100,7 @@ class Forwarder:
     async def _targets(self) -> list[OutsideTarget]:
         every: list[OutsideTarget] = []
         for file in self._files:
-            for cluster in file.clusters:
+            for cluster in file.listing:
                 pool = await self._store.pool(cluster.name)
                 trials = await self._look_at_health(pool)
                 folder = file.path.absolute().parent

@@ -57,6 +57,11 @@ class ForwardFile(NamedTuple):
     path: Path
     clusters: Sequence[Cluster]
 
+    @property
+    def listing(self) -> list[Cluster]:
+        """The clusters that list their destinations: of others an address means something else."""
+        return [member for member in self.clusters if isinstance(member.tables, ListTables)]
+
     def forwarding(self, cluster: str) -> Forwarding:
         """What it says of how a cluster's messages leave."""
         return next(forwarding_of(member) for member in self.clusters if member.name == cluster)

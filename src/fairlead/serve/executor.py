@@ -50,10 +50,11 @@ from fairlead.store.arguments import OWN
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.message import Message
 from fairlead.store.queues.bodies import Envelope
-from fairlead.store.queues.settlement import Settlement
+from fairlead.store.queues.settlement import ACCEPTED, Settlement
 from fairlead.store.queues.taken_group import Claim, TakenGroup
 from fairlead.store.store import Store
 from fairlead.store.transaction import Transaction
+from fairlead.store.workers.health import HealthWatch
 
 KNOWN: Final = 10.0
 """Seconds for which what a queue allows is known without asking the store."""
@@ -78,6 +79,9 @@ class Executor:
         store.hold_for_others()
         self._most: dict[str, tuple[float, int | None]] = {}
         """Queue → until when it is known for how long a message may be held."""
+        self._health = HealthWatch(store)
+        self._read: set[str] = set()
+        """The queues that somebody receives from."""
         store.claim(lease)  # from now on room is kept for what is taken on a full disk
 
     def execute(self, call: Call) -> Any:  # noqa: ANN401 - as the call says
@@ -230,9 +234,27 @@ class Executor:
     def _write(
         self, units: list[Unit], takes: Sequence[Take] = ()
     ) -> list[list[TakenGroup] | Exception]:
+        self._read.update(take.queue for take in takes)
         if any(unit.sends for unit in units):
-            return self._do(units, takes)
-        return self._store.even_if_full(lambda: self._do(units, takes))  # it makes room
+            taken = self._do(units, takes)
+        else:
+            taken = self._store.even_if_full(lambda: self._do(units, takes))  # it makes room
+        if self._health.watches:
+            self._tell_health(units)
+        return taken
+
+    def look_at_health(self) -> None:
+        """See how the destinations stand whose queues are received from. Raises StoreError."""
+        self._health.look(self._read)
+
+    def _tell_health(self, units: list[Unit]) -> None:
+        """A message that its receiver has failed with is a failure; one that it rejects is none."""
+        for ending in (ending for unit in units for ending in unit.ends):
+            end = ending.end
+            if end.failed:
+                self._health.heard(ending.queue, end.reason or "its receiver has failed")
+            elif end.kind == ACCEPTED and len(end.given) > len(end.dead):
+                self._health.heard(ending.queue, None)
 
     def _do(self, units: list[Unit], takes: Sequence[Take]) -> list[list[TakenGroup] | Exception]:
         claims = [self._claim(take) for take in takes]

@@ -37,6 +37,7 @@ from fairlead.serve.wire.connection import Connection
 from fairlead.serve.wire.engine_links import LEAST_IDLE
 from fairlead.serve.wire.events import Traffic
 from fairlead.store.store import Store
+from fairlead.store.workers.health import LOOK
 
 LOGGER: Final = logging.getLogger("fairlead.serve")
 THREADS: Final = 4
@@ -113,6 +114,7 @@ class Server:
             self.places += [socket.getsockname()[:2] for socket in server.sockets]
         self.keep(self._for_ever(self._tick))
         self.keep(self._for_ever(self._hear))
+        self.keep(self._for_ever(self._look_at_health))
 
     async def stop(self, grace: float) -> None:
         """Take no new work, let what is under way end for so many seconds, and give back the rest.
@@ -185,6 +187,13 @@ class Server:
         if isinstance(call, Resolve | Subscribe | Make):
             self._changed.set()
         self.moved()
+
+    async def _look_at_health(self) -> None:
+        """See how destinations stand whose receivers fail."""
+        await asyncio.sleep(LOOK)
+        with suppress(StoreError):  # who needs the database says that it is gone
+            run = asyncio.get_running_loop().run_in_executor
+            await run(self._threads, self._executor.look_at_health)
 
     async def _for_ever(self, step: Callable[[], Awaitable[None]]) -> None:
         """Do a step again and again; after a fault of ours, too: all peers depend on the next."""

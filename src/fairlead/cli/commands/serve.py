@@ -71,6 +71,14 @@ def serve(
             "queues elsewhere goes there on its channels.",
         ),
     ] = "",
+    forward: Annotated[
+        bool,
+        typer.Option(
+            "--forward",
+            help="Send what waits for destinations at a URL to them, too, as `fairlead forward` "
+            "does with the files of --cluster.",
+        ),
+    ] = False,
     once: Annotated[
         bool, typer.Option("--once", help="Leave when somebody was there and everybody is gone.")
     ] = False,
@@ -92,6 +100,6 @@ def serve(
     from fairlead.cli import serve as done
 
     options = done.ServeOptions(
-        listen or (), clusters or (), settings, lease, grace, once, name, metrics, manager
+        listen or (), clusters or (), settings, lease, grace, once, name, metrics, manager, forward
     )
     done.serve(url_of(store), options)

@@ -35,6 +35,11 @@ class HealthWatch:
         self._looked = 0.0
         """When it was looked for clusters the last time."""
 
+    @property
+    def watches(self) -> bool:
+        """Whether there is a cluster with `[health]`, as far as is known."""
+        return bool(self._lookout.clusters)
+
     def look(self, queues: Collection[str]) -> None:
         """See how destinations stand; who is due, with nothing that waits, is on trial then.
 

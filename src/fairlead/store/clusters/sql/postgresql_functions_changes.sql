@@ -6,7 +6,10 @@ LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   allowed text;
 BEGIN
-  IF p_attribute IN ('address', 'queue') THEN
+  IF p_attribute = 'address' AND p_value ~* '^(https?|amqps?)://[^/?#\\]*@' THEN
+    PERFORM fairlead._refuse('change: address: found a URL that says who logs in, allowed: an address '
+      'without that, and user with password_file, or token_file, under [forward]');
+  ELSIF p_attribute IN ('address', 'queue') THEN
     RETURN to_jsonb(coalesce(p_value, ''));
   ELSIF p_attribute = 'weight' THEN
     IF p_value ~ '^[0-9]{1,19}$' AND p_value::numeric <= 9223372036854775807 THEN
