@@ -251,6 +251,8 @@ def test_a_proxy_is_believed_only_where_it_is_trusted(store: Store, tmp_path: Pa
         assert "victor viewer" in seen(client.get("/jobs", headers={"X-User": "victor"}).text)
         assert client.get("/jobs").status_code == 303
         assert client.get("/jobs", headers={"X-User": "mallory"}).status_code == 403
+        safe = {"X-User": "dora", "X-Forwarded-Proto": "https"}
+        assert "__Host-" in client.get("/jobs", headers=safe).headers["set-cookie"]
         twice = [("X-User", "victor"), ("X-User", "dora")]
         assert client.get("/jobs", headers=twice).status_code == 400
         assert client.get("/jobs", headers={"X-User": "a\tb"}).status_code == 400
