@@ -121,7 +121,8 @@ class Console:
         return await route.answer(visit)
 
     def _refused(self, visit: Visit, status: int, line: str) -> Response:
-        shown = {"title": TITLES[status], "line": line, "status": status, "back": _came(visit)}
+        shown: dict[str, object] = {"title": TITLES[status], "line": line, "back": _came(visit)}
+        shown["again"] = status == 503 and visit.request.method == "GET"
         return visit.page("refused.html", status, **shown)
 
 
