@@ -195,6 +195,22 @@ def test_a_page_that_lost_its_database_says_so(tab: Tab, tmp_path: Path) -> None
         page.until(f"{hidden} === true")
 
 
+def test_a_row_is_dragged_before_another_one(page: Page) -> None:
+    page.open("/queue?name=orders")
+    page.tab.run("""
+        window.left = true;
+        {
+          const groups = [...document.querySelectorAll('tr[data-group]')];
+          const dataTransfer = new DataTransfer();
+          groups[7].dispatchEvent(new DragEvent('dragstart', {dataTransfer}));
+          groups[3].dispatchEvent(new DragEvent('drop', {dataTransfer}));
+        }
+    """)
+    page.loaded()
+    assert "is the lowest priority that is above that of" in page.text()
+    assert "to place" in page.text()
+
+
 def test_keys_lead_to_pages(page: Page) -> None:
     page.open("/queue?name=orders")
     page.key("g", "j")

@@ -241,6 +241,27 @@ def test_a_purge_says_first_how_much_it_deletes(dora: Browser, store: Store) -> 
     assert {event.actor for event in events(store, "discarded")} == {"dora"}
 
 
+def test_a_job_is_stopped_after_its_next_step(
+    dora: Browser, store: Store, console: RunningConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairlead.store.admin.dead_letters.STEP", 1)
+    bury(store, 40)
+    fields = {"name": "orders", "seen": "40", "do": "requeue"}
+    page = dora.post("/dead-letters/all", **fields)
+    path = re.search(r"/job/stop\?id=[^\"]+", page)
+    if path is not None:  # else it has ended already
+        dora.post(path[0])
+    ends = time.monotonic() + 30
+    (job,) = console.console.state.jobs.every()
+    while job.ended is None:
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+    left = store.dead_counts("orders").letters
+    assert left == 40 - job.done
+    assert job.failed == (left > 0)
+    dora.post("/job/stop?id=unknown", 404)
+
+
 def test_a_store_is_checked_in_the_background(dora: Browser, store: Store) -> None:
     fill(store, 1)
     assert "nothing is in it that should not be" in job_of(dora, dora.post("/check"))

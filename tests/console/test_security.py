@@ -19,6 +19,7 @@ from fairlead.console.pages import ROUTES, STREAMS
 from fairlead.console.sessions import OF_ONE, Sessions
 from fairlead.serve.users import remove, set_role
 from tests.console.running import PASSWORDS, TOKEN, RunningConsole, running, seen
+from tests.store.roles import store_with_roles
 
 HOSTILE: Final = (
     "<script>alert(1)</script>",
@@ -242,6 +243,33 @@ def test_viewers_see_bodies_only_where_the_file_says_so(store: Store, tmp_path: 
             )
 
 
+def test_a_login_of_the_database_that_only_reads_is_enough_for_viewers(tmp_path: Path) -> None:
+    url_of = store_with_roles()
+    with Store.open(url_of("owner")) as owner:
+        owner.send("orders", "o", group="kim")
+        owner.send("orders", "o", id="dead")
+        while work := owner.take("orders"):
+            list(work)
+            work.reject("broken")
+        owner.send("orders", "o", group="kim")
+        token = owner.take("orders", group="kim")
+        owner.send("orders", "o", group="lee")
+        assert token is not None
+        number = str(owner.dead_heads("orders")[0].number)
+    with Store.open(url_of("viewer")) as store, running(store, tmp_path) as console:
+        victor = console.as_("victor")
+        assert "orders" in seen(victor.get("/"))
+        for path in ("/queue", "/queue/held", "/queue/dead", "/queue/later", "/queue/tenants"):
+            victor.get(path, name="orders")
+        victor.get("/promote", name="orders", group="lee", priority="9")
+        victor.get("/queue", name="orders", begins="le")
+        victor.get("/dead-letter", name="orders", number=number)
+        victor.get("/find", name="lee")
+        refused = console.as_("dora").post("/switch", 400, name="orders", on="0")
+        assert "permission denied" in seen(refused)
+        assert console.console.state.health.lost_since is None
+
+
 def test_a_proxy_is_believed_only_where_it_is_trusted(store: Store, tmp_path: Path) -> None:
     proxy = TrustedProxy(header="X-User", peers=["127.0.0.1"], operators=["d*"], viewers=["v*"])
     with running(store, tmp_path, proxy=proxy, users=None) as console:
@@ -251,6 +279,8 @@ def test_a_proxy_is_believed_only_where_it_is_trusted(store: Store, tmp_path: Pa
         assert "victor viewer" in seen(client.get("/jobs", headers={"X-User": "victor"}).text)
         assert client.get("/jobs").status_code == 303
         assert client.get("/jobs", headers={"X-User": "mallory"}).status_code == 403
+        safe = {"X-User": "dora", "X-Forwarded-Proto": "https"}
+        assert "__Host-" in client.get("/jobs", headers=safe).headers["set-cookie"]
         twice = [("X-User", "victor"), ("X-User", "dora")]
         assert client.get("/jobs", headers=twice).status_code == 400
         assert client.get("/jobs", headers={"X-User": "a\tb"}).status_code == 400

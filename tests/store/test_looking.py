@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -146,6 +148,28 @@ def test_what_has_changed_since_it_was_seen_is_not_raised(store: Store) -> None:
         store.prioritise_seen("orders", "kim", 9, held.seen)
     raised = [event.priority for event in store.journal(kind="raised")]
     assert raised == [5]
+
+
+def test_of_many_who_have_seen_the_same_one_raises_it(opened: Opened, url: str) -> None:
+    store = opened(url)
+    store.send("orders", "o", group="kim")
+    now = store.group("orders", "kim")
+    assert now is not None
+    start, raised = threading.Barrier(8), []
+
+    def raise_it(priority: int) -> None:
+        start.wait(30)
+        with suppress(StaleViewError):
+            store.prioritise_seen("orders", "kim", priority, now.seen)
+            raised.append(priority)
+
+    threads = [threading.Thread(target=raise_it, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(raised) == 1
+    assert [event.priority for event in store.journal(kind="raised")] == raised
 
 
 def test_the_journal_names_for_whom_something_is_done(store: Store) -> None:

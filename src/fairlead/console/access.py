@@ -64,12 +64,16 @@ class ConsoleAccess:
             return self._role_by_proxy(session.name)
         return None if self.users is None else self.users.role(session.name)
 
+    def is_proxy(self, peer: str) -> bool:
+        """Whether this is the address of a proxy that is trusted."""
+        return _plain(peer) in self._peers
+
     def named_by_proxy(self, peer: str, values: Sequence[str]) -> str | None:
         """Whom a trusted proxy names; None: nobody. Raises PageRefusal for what is no name.
 
         `values`: those of its header, in this request.
         """
-        if _plain(peer) not in self._peers or not values:
+        if not self.is_proxy(peer) or not values:
             return None
         if len(values) > 1:
             raise PageRefusal(400, "The proxy names several users: found its header more than once")

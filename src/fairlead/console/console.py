@@ -60,6 +60,8 @@ class Console:
             response = await self._answer(visit)
         except PageRefusal as refusal:
             response = self._refused(visit, refusal.status, str(refusal))
+            if refusal.closes:
+                response.headers["Connection"] = "close"
         except UserError as error:
             response = self._refused(visit, _status(error), str(error))
         except FairleadError as error:
@@ -78,6 +80,8 @@ class Console:
         """Who asks: whom the proxy names, or whose the cookie is."""
         peer = request.client.host if request.client else ""
         proxy = self.state.file.proxy
+        if self.state.access.is_proxy(peer) and request.headers.get("x-forwarded-proto") == "https":
+            request.scope["scheme"] = "https"  # the browser speaks TLS with the proxy
         session = self.state.sessions.find(cookie_of(request))
         if proxy is not None:
             name = self.state.access.named_by_proxy(peer, request.headers.getlist(proxy.header))
@@ -117,11 +121,9 @@ class Console:
         return await route.answer(visit)
 
     def _refused(self, visit: Visit, status: int, line: str) -> Response:
-        shown = {"title": TITLES[status], "line": line, "status": status, "back": _came(visit)}
-        response = visit.page("refused.html", status, **shown)
-        if status in {400, 413} and visit.request.method == "POST":
-            response.headers["Connection"] = "close"  # its body was not read to the end
-        return response
+        shown: dict[str, object] = {"title": TITLES[status], "line": line, "back": _came(visit)}
+        shown["again"] = status == 503 and visit.request.method == "GET"
+        return visit.page("refused.html", status, **shown)
 
 
 def _status(error: UserError) -> int:

@@ -13,8 +13,10 @@ from fairlead.store.store import Store
 MINUTES: Final = 60
 PORTION: Final = 10_000
 """Events that are counted at once."""
-SECONDS: Final = 0.3
+SECONDS: Final = 1.0
 """Of counting, for one look: the hour before the first look is counted little by little."""
+FIRST: Final = 0.1
+"""The same of the first look, for which somebody waits."""
 CAME: Final = "sent"
 WENT: Final = "accepted"
 DIED: Final = "rejected"
@@ -60,7 +62,7 @@ class Rates:
 
     def look(self) -> None:
         """Count what has happened since the last look, for a part of a second. Raises UserError."""
-        ends = time.monotonic() + SECONDS
+        ends = time.monotonic() + (SECONDS if self._began else FIRST)
         if not self._began:
             self._cursor = self._store.cursor_at(time.time() - MINUTES * 60)
             self._began = True

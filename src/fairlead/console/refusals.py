@@ -24,10 +24,11 @@ TITLES: Final = {
 class PageRefusal(FairleadError):  # noqa: N818 - nothing went wrong
     """A page that says in one line why not."""
 
-    def __init__(self, status: int, line: str) -> None:
-        """`status`: one of `TITLES`."""
+    def __init__(self, status: int, line: str, *, closes: bool = False) -> None:
+        """`status`: one of `TITLES`. `closes`: what was asked is not read to its end."""
         super().__init__(line)
         self.status: Final = status
+        self.closes: Final = closes
 
 
 def stale(what: str) -> PageRefusal:

@@ -68,10 +68,14 @@ class BoundedProtocol(H11Protocol):
 def listening(address: ConsoleAddress) -> socket.socket:
     """A socket that listens there. Raises UserError."""
     try:
-        family, *_, place = socket.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            address.host,
+            address.port,
+            type=socket.SOCK_STREAM,
+            proto=socket.IPPROTO_TCP,  # else the loop does not know that it may send at once
+            flags=socket.AI_PASSIVE,
         )[0]
-        ours = socket.socket(family, socket.SOCK_STREAM)
+        ours = socket.socket(family, kind, protocol)
         try:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             ours.bind(place)

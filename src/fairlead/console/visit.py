@@ -220,31 +220,38 @@ def whole_of(key: str, text: str, least: int, most: int) -> int:
 
 async def read_form(request: Request, token: str | None) -> Form:
     """What a form says, which holds a token; None: any. Raises PageRefusal."""
+    raw = await _body(request)
     check_same_site(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise PageRefusal(400, "The form came as no form of ours does")
-    form = Form(await _fields(request))
+    form = Form(_fields(raw))
     if token is not None and not hmac.compare_digest(form.get("token").encode(), token.encode()):
         raise PageRefusal(403, "The form is not of your session: load its page again")
     return form
 
 
-async def _fields(request: Request) -> list[tuple[str, str]]:
-    text = bytearray()
+async def _body(request: Request) -> bytes:
+    body = bytearray()
     try:
         async with asyncio.timeout(FORM_SECONDS):
             async for part in request.stream():
-                text += part
-                if len(text) > FORM:
-                    raise PageRefusal(413, f"A form has at most {FORM:,} bytes")
-        return parse_qsl(
-            text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=FIELDS
-        )
+                body += part
+                if len(body) > FORM:
+                    raise PageRefusal(413, f"A form has at most {FORM:,} bytes", closes=True)
     except TimeoutError:
-        raise PageRefusal(400, f"A form comes within {FORM_SECONDS:.0f} seconds") from None
+        line = f"A form comes within {FORM_SECONDS:.0f} seconds"
+        raise PageRefusal(400, line, closes=True) from None
     except ClientDisconnect:
-        raise PageRefusal(400, "The form did not come to its end") from None
+        raise PageRefusal(400, "The form did not come to its end", closes=True) from None
+    return bytes(body)
+
+
+def _fields(raw: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=FIELDS
+        )
     except UnicodeError:
         raise PageRefusal(400, "The form is not in UTF-8") from None
     except ValueError:
@@ -253,8 +260,11 @@ async def _fields(request: Request) -> list[tuple[str, str]]:
 
 def check_same_site(request: Request) -> None:
     """Raises PageRefusal for what another site makes a browser ask."""
-    fetched = request.headers.get("sec-fetch-site", "same-origin")
-    origin = request.headers.get("origin")
-    is_ours = origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
-    if fetched not in {"same-origin", "none"} or not is_ours:
+    fetched = request.headers.get("sec-fetch-site")
+    if fetched is not None:  # where a browser says this, it knows; a proxy may change the host
+        is_ours = fetched in {"same-origin", "none"}
+    else:
+        origin = request.headers.get("origin")
+        is_ours = origin is None or urlsplit(origin).netloc == request.headers.get("host", "")
+    if not is_ours:
         raise PageRefusal(403, "This was asked by a page of another site")

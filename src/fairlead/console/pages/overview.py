@@ -21,7 +21,7 @@ from fairlead.store.admin.queues import Metrics
 from fairlead.text import length
 
 COUNTS: Final = ("messages", "working", "parked", "delayed", "dead")
-PATIENCE: Final = 3.0
+PATIENCE: Final = 1.0
 """Seconds for which the first page waits for its numbers."""
 
 

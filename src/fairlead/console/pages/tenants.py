@@ -13,7 +13,7 @@ from fairlead.console.state import ConsoleState
 from fairlead.console.visit import Route, Visit
 from fairlead.store.admin.queues import Metrics, TenantMetrics
 
-PATIENCE: Final = 3.0
+PATIENCE: Final = 1.0
 MOST: Final = 200
 
 

@@ -115,7 +115,7 @@ function drag(table) {
       event.preventDefault();
       row.classList.remove("over");
       if (!dragged || dragged === row) return;
-      const query = new URLSearchParams({queue: table.dataset.queue, group: dragged.dataset.group, before: row.dataset.group});
+      const query = new URLSearchParams({name: table.dataset.queue, group: dragged.dataset.group, before: row.dataset.group});
       location.assign("/promote?" + query);
     });
   }

@@ -181,7 +181,12 @@ def _now(row: Row) -> GroupNow:
 
 
 def check_seen(database: Database, queue: Queue, group: str, seen: str) -> None:
-    """Raises StaleViewError, which says what has changed, for a group that is not as was seen."""
+    """Raises StaleViewError, which says what has changed, for a group that is not as was seen.
+
+    Of several who have seen the same, one at a time goes on; readers wait for none of them.
+    """
+    if not database.has_one_writer:
+        database.run("lock_seen", queue=queue.id, name=group)
     now = group_now(database, queue, group)
     if now is None:
         raise StaleViewError(f"group {group!r}: all that waited in it is gone")

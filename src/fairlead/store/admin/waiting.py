@@ -177,14 +177,20 @@ def promotion(
     put_groups(
         database, queue, ranked, database.run("groups_between", most=most, **between(new, old))
     )
-    place, forwards = count(FIRST, old) + 1, new < tuple(old)
+    # each part of the order is counted once
+    if new < tuple(old):
+        new_place, delayed = count(FIRST, new) + 1, count(new, old)
+        place = new_place + delayed
+    else:
+        place, delayed = count(FIRST, old) + 1, 0
+        new_place = place + count(old, new)
     return Promotion(
         group,
         raised,
         False,
         place if state == READY else None,
-        count(FIRST, new) + (1 if forwards or state != READY else 0),
-        count(new, old),
+        new_place,
+        delayed,
         look_ahead([ranked], queue.step, most, 0).ranks,
         owner,
     )

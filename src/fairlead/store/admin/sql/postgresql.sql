@@ -125,6 +125,9 @@ SELECT g.name, g.tenant, g.state,
   CASE g.state WHEN 2 THEN g.deadline WHEN 3 THEN g.not_before END, g.token
 FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.name = %(name)s;
 
+-- lock_seen: nobody else raises the group as he has seen it until the transaction ends; others may
+SELECT pg_advisory_xact_lock(1181641071, hashtext(%(queue)s::bigint || ':' || %(name)s::text));
+
 -- named_groups: groups whose names begin so, behind one of them, by their names
 SELECT g.name, g.tenant, g.state,
   coalesce((SELECT n.priority FROM fairlead.pending_updates n WHERE n.group_id = g.id AND n.kind = 'raised'
