@@ -86,6 +86,10 @@ def run(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
         from benchmarks import stores
 
         lines += stores.part_l(runs, rows)
+    if "w" in parts:
+        from benchmarks import channels
+
+        lines += channels.part_w(folder, runs)
     for part, name in OF_RUNS.items():
         if part in parts:
             lines += getattr(import_module(f"benchmarks.{name}"), f"part_{part}")(runs)

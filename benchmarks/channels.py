@@ -1,6 +1,7 @@
 """w: messages over a channel between two stores, beside what sending them there alone takes."""
 
 import itertools
+import json
 import os
 import statistics
 import time
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from tests.channels.sites import Sites, written
 
+from benchmarks.rabbitmq import Control, address, rabbitmq
 from benchmarks.stores import server
 from benchmarks.timing import Line
 from fairlead import Store
@@ -26,6 +28,7 @@ IDLE = 10.0
 def part_w(folder: Path, runs: int) -> list[Line]:
     """On SQLite and on PostgreSQL: a batch of 1,000 is what both ways write at once."""
     lines = []
+    sqlite: list[float] = []
     with server(folder / "pg") as url:
         for dialect in ("sqlite", "postgresql"):
             numbers = itertools.count()
@@ -47,10 +50,17 @@ def part_w(folder: Path, runs: int) -> list[Line]:
                     print(f"    {dialect} {name}: {value:.2f} s", flush=True)
                     if run:
                         took[name].append(value)
+            if dialect == "sqlite":
+                sqlite = took["channel"]
             middle = {name: statistics.median(values) for name, values in took.items()}
             what = f"messages a second over a channel, {dialect}, {MESSAGES:,}"
             ratio = middle["send"] / middle["channel"]
             lines.append(Line("w", what, "send_many of 1,000 into that store", ratio, ">= 0.7"))
+    shovel = over_a_shovel(folder / "rabbitmq")
+    if shovel is not None:
+        channel = statistics.median(sqlite)
+        what = f"messages a second over a channel, sqlite, {MESSAGES:,}"
+        lines.append(Line("w", what, "RabbitMQ's shovel", shovel / channel, ">= 1"))
     place = folder / "idle"
     place.mkdir()
     lines.append(
@@ -84,6 +94,40 @@ def over_a_channel(folder: Path, new: object) -> float:
         for store in sites.stores.values():
             store.close()
     return took
+
+
+def over_a_shovel(folder: Path) -> float | None:
+    """Seconds for as many durable messages to go from one queue of RabbitMQ to another by a shovel.
+
+    None: RabbitMQ is not installed.
+    """
+    from proton import Message
+    from proton.utils import BlockingConnection
+
+    control: list[Control] = []
+    with rabbitmq(folder, ("from", "to"), "rabbitmq_shovel", control=control) as port:
+        if port is None:
+            return None
+        connection = BlockingConnection(f"amqp://guest:guest@127.0.0.1:{port}", timeout=60)
+        sender = connection.create_sender(address("from"))
+        for _ in range(MESSAGES):
+            sender.send(Message(body=BODY, durable=True))
+        while _messages(control[0], "from") < MESSAGES:
+            time.sleep(0.5)
+        connection.close()
+        uri = f"amqp://guest:guest@127.0.0.1:{port}"
+        ways = {"src-uri": uri, "src-queue": "from", "dest-uri": uri, "dest-queue": "to"}
+        shovel = {**ways, "ack-mode": "on-confirm", "src-prefetch-count": STEP}
+        began = time.perf_counter()
+        control[0]("set_parameter", "shovel", "bench", json.dumps(shovel))
+        while _messages(control[0], "to") < MESSAGES:
+            pass
+        return time.perf_counter() - began
+
+
+def _messages(control: Control, queue: str) -> int:
+    rows = (line.split("\t") for line in control("list_queues", "name", "messages").splitlines())
+    return next((int(count) for name, count in rows if name == queue), 0)
 
 
 def sent_there(url: str) -> float:

@@ -16,16 +16,45 @@ START = 60.0
 """Seconds until it listens, at most."""
 
 
+CONTROL = Path("/usr/lib/rabbitmq/bin/rabbitmqctl")
+
+
+class Control:
+    """Commands a server that runs."""
+
+    def __init__(self, names: dict[str, str]) -> None:
+        """`names`: the environment in which the server was started."""
+        self._names = names
+
+    def __call__(self, *words: str) -> str:
+        """What a command of rabbitmqctl prints."""
+        return subprocess.run(
+            [CONTROL, "-q", "-n", self._names["RABBITMQ_NODENAME"], *words],
+            env=self._names,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        ).stdout
+
+
 @contextmanager
-def rabbitmq(folder: Path, queues: Sequence[str]) -> Iterator[int | None]:
-    """A server in a folder, with these durable queues; its port, None: it is not installed."""
+def rabbitmq(
+    folder: Path, queues: Sequence[str], *plugins: str, control: list[Control] | None = None
+) -> Iterator[int | None]:
+    """A server in a folder, with these durable queues; its port, None: it is not installed.
+
+    `plugins`: besides the one for AMQP 1.0. `control`: gets what commands it.
+    """
     epmd = shutil.which("epmd")
     if epmd is None or not SERVER.exists():
         yield None
         return
     folder.mkdir()
     port, *others = _free(3)
-    names = {**os.environ, **_settings(folder, queues, port, *others)}
+    names = {**os.environ, **_settings(folder, queues, port, *others, plugins=plugins)}
+    if control is not None:
+        control.append(Control(names))
     daemon = subprocess.Popen([epmd], env=names)  # else the server leaves one behind
     server = subprocess.Popen([SERVER], env=names, stdout=subprocess.DEVNULL)
     try:
@@ -43,7 +72,12 @@ def address(queue: str) -> str:
 
 
 def _settings(
-    folder: Path, queues: Sequence[str], port: int, between: int, names: int
+    folder: Path,
+    queues: Sequence[str],
+    port: int,
+    between: int,
+    names: int,
+    plugins: Sequence[str] = (),
 ) -> dict[str, str]:
     place = {"vhost": "/", "durable": True, "auto_delete": False, "arguments": {}}
     guest = {"name": "guest", "password": "guest", "tags": "administrator"}
@@ -55,7 +89,7 @@ def _settings(
         "queues": [{"name": each, **place} for each in queues],
     }
     (folder / "definitions.json").write_text(json.dumps(definitions))
-    (folder / "plugins").write_text("[rabbitmq_amqp1_0].\n")
+    (folder / "plugins").write_text(f"[{','.join(['rabbitmq_amqp1_0', *plugins])}].\n")
     (folder / "rabbitmq.conf").write_text(
         f"listeners.tcp.1 = 127.0.0.1:{port}\nload_definitions = {folder}/definitions.json\n"
     )
