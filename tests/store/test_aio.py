@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from fairlead import AsyncStore, AsyncTransaction, Store, Transaction
+from fairlead import AsyncStore, AsyncTransaction, Cluster, Store, Transaction
 from fairlead.errors import MessageError, StaleWorkError, StoreError
 from fairlead.store.aio.waking import Ears, Eyes
 from fairlead.store.database import bridge
@@ -72,7 +72,7 @@ def test_each_verb_is_there_with_its_arguments() -> None:
         Store: {"accept", "begin_dialog", "close", "conversation", "ends", "join", "journal"},
         Transaction: {"begin_dialog", "conversation", "accept", "reject", "release", "take"},
     }
-    own[Store] |= {"take", "take_many", "transaction", "working", "open"}
+    own[Store] |= {"take", "take_many", "transaction", "working", "open", "send_elsewhere"}
     inside = {
         Store: {"begin", "bound_to", "claim", "dialog_transaction", "extend", "has_ended", "holds"},
         Transaction: {"begun", "bind", "bound_to", "dialog_transaction", "end_conversation"},
@@ -794,3 +794,23 @@ def test_a_fault_of_the_one_that_listens_is_raised_by_all_that_wait(
         )
 
     assert {type(each) for each in tell(url, story)} == {ZeroDivisionError}
+
+
+def test_what_was_taken_goes_elsewhere(url: str) -> None:
+    async def main() -> tuple[list[str], str | None]:
+        async with await AsyncStore.open(url) as store:
+            names = [{"name": name} for name in "ab"]
+            await store.keep_clusters([Cluster.of("round-robin", name="farm", destination=names)])
+            await store.publish("farm", "x", id="o-1")
+            work = await store.take("a")
+            assert work is not None
+            assert [message.id async for message in work] == ["o-1"]
+            await store.change("farm", "a", "state", "down")
+            to = await store.send_elsewhere("farm", work)
+            other = await store.take("b")
+            assert other is not None
+            message = await anext(other)
+            await other.accept()
+            return to, message.id
+
+    assert asyncio.run(main()) == (["b"], "o-1")

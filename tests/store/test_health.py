@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairlead import Balancer, Change, Cluster, Store
-from fairlead.errors import ChangeError, MessageError
+from fairlead.errors import ChangeError, MessageError, NoDestinationError
 from fairlead.store.workers.handlers import function
 from fairlead.store.workers.handling import Handling
 from fairlead.store.workers.worker import Worker
@@ -153,6 +153,75 @@ def test_what_cannot_be_said_is_refused(store: Store) -> None:
         store.report_health("farm", "a", "bad")  # type: ignore[arg-type]
     with pytest.raises(MessageError, match="cluster: found 'nope'"):
         store.unwell("nope")
+
+
+@pytest.mark.parametrize("policy", ["round-robin", "hot-standby", "fewest-pending", "rendezvous"])
+def test_what_was_taken_goes_elsewhere_where_its_destination_is_down(
+    store: Store, policy: str
+) -> None:
+    names = [{"name": "a", "queue": "of-a"}, {"name": "b"}, {"name": "c"}]
+    store.keep_clusters([Cluster.of(policy, name="farm", destination=names)])
+    sent = {f"o-{n}": store.publish("farm", n, id=f"o-{n}", group="g") for n in range(6)}
+    of_a = [key for key, decision in sent.items() if decision.destination == "a"]
+    if not of_a:  # the group's key leads elsewhere
+        return
+    work = store.take("of-a")
+    assert work is not None
+    assert [message.id for message in work] == of_a
+    for name in "bc":
+        store.change("farm", name, "state", "down")
+    with pytest.raises(MessageError, match="the policy chooses 'a' again, allowed: where that is"):
+        store.send_elsewhere("farm", work)
+    store.change("farm", "a", "state", "down")
+    with pytest.raises(NoDestinationError):
+        store.send_elsewhere("farm", work)
+    for name in "bc":
+        store.change("farm", name, "state", "up")
+    to = store.send_elsewhere("farm", work)
+    assert len(to) == len(of_a)
+    assert "a" not in to
+    assert store.take("of-a") is None
+    moved = {}
+    for name in "bc":
+        while found := store.take(name):
+            with found:
+                moved |= {message.id: (name, message.redelivered) for message in found}
+    assert {key: moved[key] for key in of_a} == {
+        key: (name, True) for key, name in zip(of_a, to, strict=True)
+    }
+    dropped = list(store.journal(queue="of-a", kind="dropped"))
+    assert [event.id for event in dropped] == of_a
+    assert (dropped[0].detail or "").startswith("elsewhere: it goes to ")
+    for key in of_a:
+        assert store.decision_about("farm", key).destination == to[of_a.index(key)]
+    with pytest.raises(MessageError, match="settled already"):
+        store.send_elsewhere("farm", work)
+
+
+def test_what_is_pending_is_counted_where_it_is(store: Store) -> None:
+    store.keep_clusters(
+        [Cluster.of("fewest-pending", name="farm", destination=[{"name": "a"}, {"name": "b"}])]
+    )
+    assert [store.publish("farm", n).destination for n in range(4)].count("a") == 2
+    store.change("farm", "a", "state", "down")
+    while work := store.take("a"):
+        list(work)
+        store.send_elsewhere("farm", work)
+    store.change("farm", "a", "state", "up")
+    assert [store.next_destination("farm").destination for _ in range(4)] == ["a"] * 4
+
+
+def test_work_of_another_queue_and_of_nothing_given_is_refused(store: Store) -> None:
+    store.keep_clusters([cluster("a", "b")])
+    store.send("x", "1")
+    work = store.take("x")
+    assert work is not None
+    with pytest.raises(MessageError, match="found nothing of it given"):
+        store.send_elsewhere("farm", work)
+    list(work)
+    with pytest.raises(MessageError, match="found work of the queue 'x', allowed: of a queue of"):
+        store.send_elsewhere("farm", work)
+    work.accept()
 
 
 def test_a_workers_failures_put_its_destination_down_and_up(

@@ -297,6 +297,8 @@ OWN: Final[dict[str, dict[str, Any]]] = {
     "lock_free_cluster": POOL,
     **dict.fromkeys(("decisions_about", "decision_in_place"), NAMED_CLUSTER),
     "events_of_cluster": {**NAMED_CLUSTER, "after": 1, "until": 10},
+    "set_unwell": {"destination": "A"},
+    "drop_unwell": {"destination": "A"},
     "add_event": {**NAMED_QUEUE, **NAMED_CLUSTER, "destination": "a", "id": None},
     "add_endpoint": {**NAMED_QUEUE, "handle": "new", "dialog": 10**12},
     "add_destination": {**NAMED_QUEUE, "id": 9},

@@ -87,6 +87,18 @@ def healthy(owner: Store) -> str:
     return name
 
 
+def of_a_down_one(owner: Store) -> tuple[str, Any]:
+    """A cluster, and work of a destination of it that is down."""
+    name = some()
+    destinations = [{"name": each, "queue": f"{name}-{each}"} for each in "ab"]
+    owner.keep_clusters([Cluster.of("round-robin", name=name, destination=destinations)])
+    owner.publish(name, "o")
+    owner.change(name, "a", "state", "down")
+    work = owner.take(f"{name}-a")
+    assert list(work or ())
+    return name, work
+
+
 def departed(owner: Store) -> str:
     """A subject of which one subscriber has left, for whom something waits, and one has not."""
     subject = some()
@@ -219,6 +231,7 @@ VERBS: Final[dict[str, tuple[str, Verb]]] = {
     "want_channel": ("operator", lambda s, o, u: s.want_channel("TO.QM2", "")),
     "opened_queue": ("sender", lambda s, o, u: s.opened_queue("PARCELS")),
     "serve_queue_manager": ("worker", lambda s, o, u: served(s)),
+    "send_elsewhere": ("worker", lambda s, o, u: s.send_elsewhere(*of_a_down_one(o))),
     "unwell": ("sender", lambda s, o, u: s.unwell("pending")),
     "report_health": ("operator", lambda s, o, u: s.report_health(healthy(o), "a", "failing")),
     "deliveries": ("chooser", lambda s, o, u: s.deliveries([decided(o)])),
@@ -269,7 +282,7 @@ LOOKS: Final[dict[str, Verb]] = {
     "services": lambda s, o, u: s.services(),
     "state_of": lambda s, o, u: s.state_of(spoken(o).endpoint),
 }
-SAYS_LESS: Final = {"holds", "reroute", "make_roles", "join"}
+SAYS_LESS: Final = {"holds", "reroute", "send_elsewhere", "make_roles", "join"}
 """What is refused first takes a role that is not enough, or not needed, for all of it."""
 ROLE: Final = re.compile(r"fairlead_(\w+)")
 OF_NO_ROLE: Final = {

@@ -35,6 +35,7 @@ from fairlead.store.verbs.clusters import StoreClusters
 from fairlead.store.verbs.conversations import StoreConversations
 from fairlead.store.verbs.dead_letters import StoreDeadLetters
 from fairlead.store.verbs.dialogs import StoreDialogs
+from fairlead.store.verbs.health import StoreHealth
 from fairlead.store.verbs.looking import StoreLooking
 from fairlead.store.verbs.operating import StoreOperations
 from fairlead.store.verbs.purging import StorePurging
@@ -53,6 +54,7 @@ class Store(
     StoreDeadLetters,
     StorePurging,
     StoreClusters,
+    StoreHealth,
     StoreChannels,
     StoreSubscriptions,
     StoreConversations,

@@ -275,6 +275,11 @@ class AsyncStore:
     completed = writes(Store.completed)
     report_health = writes(Store.report_health)
     unwell = reads(Store.unwell)
+
+    async def send_elsewhere(self, cluster: str, work: AsyncWork) -> list[str]:
+        """Give what was given of a piece of work back to the choice, as `Store` does."""
+        return await self._runner.surely(partial(self.plain.send_elsewhere, cluster, work.plain))
+
     change = writes(Store.change)
     apply = writes(Store.apply)
     add_destination = writes(Store.add_destination)

@@ -21,21 +21,17 @@ from fairlead.store.clusters.changing import Author, make_due
 from fairlead.store.clusters.choosing import ChoiceRequest, Choices
 from fairlead.store.clusters.events import moment
 from fairlead.store.clusters.memory import ClusterMemory
+from fairlead.store.clusters.moving import HAS_FAILED, move
 from fairlead.store.clusters.publishing import HandedOver, hand_over
 from fairlead.store.clusters.state import read_row
 from fairlead.store.clusters.subscribing import state_of
 from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.database.port import Database
-from fairlead.store.journal.log import Log
-from fairlead.store.queues.bodies import REDELIVERED
-from fairlead.store.queues.engine import engine_of
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.settings import Queue, known_queue, read_queue
-from fairlead.store.queues.settlement import RELEASE, Given, Settlement
-from fairlead.store.queues.settling import fence
+from fairlead.store.queues.settlement import Given
 from fairlead.store.queues.taken_group import TakenGroup
 
-HAS_FAILED: Final = "its receiver has failed"
 NOBODY_LEFT: Final = "its receiver has failed, and no other is left"
 
 
@@ -100,30 +96,8 @@ def reroute(
 ) -> None:
     """These messages of a group leave the queue of a subscriber; `held`: the group, as taken."""
     queue = known_queue(database, departed.queue, author.now)
-    fence(database, {held.id: held.token})
     rerouting = _Rerouting(database, Choices(database, memory), queue, departed.way, author)
-    log = Log(database, queue.name, queue.moment, author.actor)
-    ids = [message.number for message in given]
-    sent = {row[0]: row[1:] for row in database.run("as_sent", ids=ids)}
-    for message in given:
-        expires, cost, type_, format_, body = sent[message.number]
-        outgoing = OutgoingMessage(
-            *(held.group or None, None, message.key, type_, held.tenant, cost, None, expires),
-            *(format_ | REDELIVERED, bytes(body)),
-        )
-        detail = rerouting.end(outgoing)
-        log.add(
-            *("dropped",),
-            group=held.group,
-            key=message.key,
-            tenant=held.tenant,
-            cost=cost,
-            detail=detail,
-        )
-    database.run("drop_messages", ids=ids)
-    log.flush()
-    end = Settlement(RELEASE, held.id, held.token, held.group, [], reason=HAS_FAILED)
-    engine_of(database, author.now, author.actor).settle(queue.name, [end], author.actor)
+    move(database, queue, held, given, rerouting.end, author)
 
 
 class _Rerouting(NamedTuple):

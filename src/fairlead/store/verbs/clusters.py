@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from fairlead.balance.message import CONTROL
 from fairlead.balance.objects import repr_of
 from fairlead.errors import ClusterHeldError, MessageError
-from fairlead.store.arguments import cluster_name, name, reason_of, run_name, whole
+from fairlead.store.arguments import cluster_name, name, run_name, whole
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from fairlead.balance.change import Change
     from fairlead.balance.cluster import Cluster
     from fairlead.balance.decision import Decision
-    from fairlead.balance.health import HealthChange
     from fairlead.store.clusters.bulk_runs import BulkRun
     from fairlead.store.clusters.choosing import ChoiceRequest
     from fairlead.store.clusters.deliveries import Delivery
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from fairlead.store.clusters.reserving import PreparedTurns, Reservation
     from fairlead.store.clusters.shares import PoolShares
     from fairlead.store.clusters.staging import StagedRun
-    from fairlead.store.clusters.unwell import Report, UnwellDestination
 
 NOTHING: Final[Mapping[str, object]] = {}
 
@@ -517,31 +515,6 @@ class StoreClusters(StoreVerbs):
             whole("number", number, 0)
         with self._connection() as database:
             return deliveries(database, wanted, self._context.clock())
-
-    @again
-    def report_health(
-        self, cluster: str, destination: str, what: Report, reason: str = ""
-    ) -> HealthChange | None:
-        """Say how a destination of a cluster with `[health]` is; what follows, None: nothing does.
-
-        `what`: `failing`: it has failed too often; of one that is down: `failed` or `well`, as what
-        it was tried with has, or `untried`: nothing waits to try it with. `reason`: for the
-        journal. Raises ChangeError, MessageError.
-        """
-        from fairlead.store.clusters.health import report
-        from fairlead.store.clusters.unwell import check_report
-
-        wanted, why = cluster_name(cluster), reason_of(reason)
-        check_report(destination, what)
-        with self._writing() as database:
-            return report(database, wanted, destination, what, why, author_of(self._context))
-
-    def unwell(self, cluster: str) -> list[UnwellDestination]:
-        """The destinations that have failed too often, and are not known to be well since."""
-        from fairlead.store.clusters.health import unwell_destinations
-
-        with self._connection() as database:
-            return unwell_destinations(database, cluster_name(cluster), self._context.clock())
 
     completed = alone(ClusterVerbs.completed)
     change = alone(ClusterVerbs.change)

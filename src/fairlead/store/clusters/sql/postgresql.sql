@@ -209,3 +209,7 @@ SELECT fairlead._run_set_unwell(
 
 -- drop_unwell: it is well, or somebody else has said how it is
 SELECT fairlead._run_drop_unwell(%(cluster)s, %(destination)s);
+
+-- published_as: what its cluster has to know when a message is settled that was published
+SELECT cluster, destination, part, version FROM fairlead.published
+WHERE queue = %(queue)s AND key = %(key)s;

@@ -178,3 +178,7 @@ ON CONFLICT (cluster, destination) DO UPDATE SET until = excluded.until,
 
 -- drop_unwell: it is well, or somebody else has said how it is
 DELETE FROM fairlead_unwell WHERE cluster = :cluster AND destination = :destination;
+
+-- published_as: what its cluster has to know when a message is settled that was published
+SELECT cluster, destination, part, version FROM fairlead_published
+WHERE queue = :queue AND key = :key;
