@@ -86,16 +86,23 @@ def run(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:
         from benchmarks import stores
 
         lines += stores.part_l(runs, rows)
+    lines += run_others(parts, folder, runs)
+    if set(ON_SPARK) & set(parts):
+        lines += run_on_spark([part for part in ON_SPARK if part in parts], folder, rows, runs)
+    return sorted(lines, key=lambda line: line.part)
+
+
+def run_others(parts: list[str], folder: Path, runs: int) -> list[Line]:
+    """The lines of the parts for which the number of rows does not count."""
+    lines: list[Line] = []
+    for part, name in OF_RUNS.items():
+        if part in parts:
+            lines += getattr(import_module(f"benchmarks.{name}"), f"part_{part}")(runs)
     if "w" in parts:
         from benchmarks import channels
 
         lines += channels.part_w(folder, runs)
-    for part, name in OF_RUNS.items():
-        if part in parts:
-            lines += getattr(import_module(f"benchmarks.{name}"), f"part_{part}")(runs)
-    if set(ON_SPARK) & set(parts):
-        lines += run_on_spark([part for part in ON_SPARK if part in parts], folder, rows, runs)
-    return sorted(lines, key=lambda line: line.part)
+    return lines
 
 
 def run_on_spark(parts: list[str], folder: Path, rows: int, runs: int) -> list[Line]:

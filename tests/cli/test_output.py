@@ -67,6 +67,7 @@ ACTS = {
     "users add": ("users", "add", "users.toml", "kim"),
     "users remove": ("users", "remove", "users.toml", "old"),
     "users check": ("users", "check", "users.toml", "old"),
+    "users role": ("users", "role", "users.toml", "old", "operator"),
     "dispatch": (
         "dispatch",
         "m.csv",
@@ -129,6 +130,9 @@ LOOKS = {
     "help": ("--help",),
 }
 ELSEWHERE = {
+    "channels",
+    "queue-manager",
+    "console",
     "take",
     "work",
     "serve",
