@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghijklmnoprstuv"
+PARTS = "abcdefghijklmnoprstuvw"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],
@@ -29,6 +29,7 @@ OF_RUNS = {
     "p": "pools",
     "s": "in_flight",
     "u": "amqp",
+    "w": "consoles",
 }
 """The parts for which only the number of runs counts, and their modules."""
 SMALL = {"spark.driver.memory": "3g"}
