@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghijklmnoprstuvwx"
+PARTS = "abcdefghijklmnoprstuvwxy"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],
@@ -29,6 +29,7 @@ OF_RUNS = {
     "p": "pools",
     "s": "in_flight",
     "u": "amqp",
+    "w": "consoles",
     "x": "forwards",
 }
 """The parts for which only the number of runs counts, and their modules."""
@@ -98,10 +99,10 @@ def run_others(parts: list[str], folder: Path, runs: int) -> list[Line]:
     for part, name in OF_RUNS.items():
         if part in parts:
             lines += getattr(import_module(f"benchmarks.{name}"), f"part_{part}")(runs)
-    if "w" in parts:
+    if "y" in parts:
         from benchmarks import channels
 
-        lines += channels.part_w(folder, runs)
+        lines += channels.part_y(folder, runs)
     return lines
 
 

@@ -1,4 +1,4 @@
-"""w: messages over a channel between two stores, beside what sending them there alone takes."""
+"""y: messages over a channel between two stores, beside what sending them there alone takes."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ IDLE = 10.0
 """Seconds for which their cost is measured."""
 
 
-def part_w(folder: Path, runs: int) -> list[Line]:
+def part_y(folder: Path, runs: int) -> list[Line]:
     """On SQLite and on PostgreSQL: a batch of 1,000 is what both ways write at once."""
     lines = []
     sqlite: list[float] = []
@@ -55,16 +55,16 @@ def part_w(folder: Path, runs: int) -> list[Line]:
             middle = {name: statistics.median(values) for name, values in took.items()}
             what = f"messages a second over a channel, {dialect}, {MESSAGES:,}"
             ratio = middle["send"] / middle["channel"]
-            lines.append(Line("w", what, "send_many of 1,000 into that store", ratio, ">= 0.7"))
+            lines.append(Line("y", what, "send_many of 1,000 into that store", ratio, ">= 0.7"))
     shovel = over_a_shovel(folder / "rabbitmq")
     if shovel is not None:
         channel = statistics.median(sqlite)
         what = f"messages a second over a channel, sqlite, {MESSAGES:,}"
-        lines.append(Line("w", what, "RabbitMQ's shovel", shovel / channel, ">= 1"))
+        lines.append(Line("y", what, "RabbitMQ's shovel", shovel / channel, ">= 1"))
     place = folder / "idle"
     place.mkdir()
     lines.append(
-        Line("w", f"{CHANNELS} idle channels", "a core", idle(place), "< 0.01", "CPU time by time")
+        Line("y", f"{CHANNELS} idle channels", "a core", idle(place), "< 0.01", "CPU time by time")
     )
     return lines
 

@@ -117,7 +117,7 @@ def test_a_line_has_a_point_for_each_minute() -> None:
     assert points([0, 0], 0, width=20, height=10) == "1.0,11.0 21.0,11.0"
 
 
-def test_what_costs_much_is_counted_for_one_part_in_fifty_of_the_time(
+def test_what_costs_much_is_counted_for_one_part_in_a_hundred_of_the_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(counted, "PAUSE", 0.01)

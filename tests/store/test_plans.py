@@ -53,7 +53,9 @@ IN_HANDS = "it reads what is in readers' hands: as much as there are readers"
 ENDED = "once a minute, and it reads which ends of dialogs wait for the other one to end"
 VIEWED: Final = "a program reads a view as a table"
 READS_ALL: Final = {
-    **dict.fromkeys(("metrics", "by_tenant", "ready_count", "count_between"), COUNTED),
+    **dict.fromkeys(
+        ("metrics", "by_tenant", "ready_count", "count_between", "count_of_tenant_between"), COUNTED
+    ),
     **dict.fromkeys(("events_of_groups", "said_in", "decision_in_place"), COUNTED),
     **dict.fromkeys(("open_of_services", "costs_of", "sizes_of"), COUNTED),
     **dict.fromkeys(("mark_fair", "ready_tenants", "charges", "forgive", "count_length"), SET),

@@ -21,7 +21,7 @@ from fairlead.console.pages import MENU, ROUTES, STREAMS
 from fairlead.console.refusals import TITLES, PageRefusal
 from fairlead.console.state import ConsoleState
 from fairlead.console.visit import Visit
-from fairlead.errors import FairleadError, StaleWorkError, UserError
+from fairlead.errors import FairleadError, StaleViewError, StaleWorkError, UserError
 from fairlead.store.store import Store
 
 LOGGER: Final = logging.getLogger("fairlead.console")
@@ -127,7 +127,7 @@ class Console:
 
 
 def _status(error: UserError) -> int:
-    if isinstance(error, StaleWorkError):
+    if isinstance(error, StaleWorkError | StaleViewError):
         return 409
     return 503 if is_lost(error) else 400
 

@@ -1,8 +1,8 @@
 """What is counted in the background, for all pages together, and costs the database little.
 
 How much waits is counted row by row, which takes long where much waits. So it is counted while
-somebody looks, one count at a time, and each again only after fifty times as long as the last ones
-took: open pages cost the database at most two hundredths of one processor. Pages say of when their
+somebody looks, one count at a time, and each again only after a hundred times as long as the last
+ones took: open pages cost the database at most one hundredth of its time. Pages say of when their
 numbers are.
 """
 
@@ -20,7 +20,7 @@ from fairlead.errors import UserError
 
 LOGGER: Final = logging.getLogger("fairlead.console")
 T = TypeVar("T")
-SHARE: Final = 50
+SHARE: Final = 100
 PAUSE: Final = 2.0
 """Seconds between two counts of one thing, at least."""
 WANTED: Final = 20.0

@@ -10,7 +10,7 @@ from fairlead.errors import MessageError, StaleViewError
 from fairlead.order.key import UNRAISED
 from fairlead.order.outlook import Standing, ranks_with_reasons
 from fairlead.order.waiting import Item, Tenant
-from fairlead.store.admin.waiting import FIRST, LAST, put_groups, waiting_tenants
+from fairlead.store.admin.waiting import FIRST, LAST, count_places, put_groups, waiting_tenants
 from fairlead.store.database.port import Database, Row
 from fairlead.store.queues.leases import FOR_OTHERS, STOPS, Leases
 from fairlead.store.queues.settings import FAIR, HELD, PARKED, READY, Queue
@@ -136,11 +136,8 @@ def _places_before(
     """How many groups stand before a page."""
     if first or not rows:
         return 0
-    b1, b2 = rows[0][8:10]
-    ((count,),) = database.run(
-        "count_between", queue=queue.id, tenant=tenant, a1=FIRST[0], a2=FIRST[1], b1=b1, b2=b2
-    )
-    return int(count)
+    first_place = rows[0][8], rows[0][9]
+    return count_places(database, queue, tenant, FIRST, first_place)
 
 
 def group_now(database: Database, queue: Queue, group: str) -> GroupNow | None:

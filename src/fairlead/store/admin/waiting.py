@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from fairlead.balance.times import seconds
@@ -16,7 +17,9 @@ from fairlead.store.queues.received import Received, Stored, received
 from fairlead.store.queues.settings import BEFORE_ALL, FAIR, HELD, READY, Queue
 from fairlead.store.queues.tenants import tag_of
 
-FIRST: Final = (-(2**63), 0)
+Place = tuple[int, int]
+"""A key of the order."""
+FIRST: Final[Place] = (-(2**63), 0)
 """Before every place."""
 LAST: Final = 2**63 - 1
 """Behind every number."""
@@ -138,13 +141,22 @@ def groups_before(database: Database, queue: Queue, group: str) -> int:
     if not rows:
         return 0
     ((_, _, _, _, owner, *place),) = rows
-    between = (*FIRST, *place)
-    ((count,),) = database.run(
-        "count_between",
-        queue=queue.id,
-        tenant=owner if queue.fair == FAIR else None,
-        **dict(zip(("a1", "a2", "b1", "b2"), between, strict=True)),
-    )
+    tenant = owner if queue.fair == FAIR else None
+    first, second = place
+    return count_places(database, queue, tenant, FIRST, (first, second))
+
+
+def count_places(
+    database: Database, queue: Queue, tenant: str | None, first: Place, last: Place
+) -> int:
+    """How many groups that can be taken, of a tenant or of all, stand between two places."""
+    places = dict(zip(("a1", "a2", "b1", "b2"), (*first, *last), strict=True))
+    if tenant is None:
+        ((count,),) = database.run("count_between", queue=queue.id, **places)
+    else:
+        ((count,),) = database.run(
+            "count_of_tenant_between", queue=queue.id, tenant=tenant, **places
+        )
     return int(count)
 
 
@@ -158,7 +170,8 @@ def promotion(
         rows = database.run("group_place", queue=queue.id, name=group)
     if not rows or not queue.ordered:
         return None
-    ((_, state, head, arrived, owner, *old),) = rows
+    ((_, state, head, arrived, owner, *keys),) = rows
+    old: Place = (keys[0], keys[1])
     raised = queue.columns.default_priority if priority is None else priority
     new = queue.place(Entry(raised, queue.moment, LAST), head, arrived)
     if state == HELD or new is None:
@@ -169,16 +182,13 @@ def promotion(
         a1, a2, b1, b2 = *first, *last
         return {"queue": queue.id, "tenant": tenant, "a1": a1, "a2": a2, "b1": b1, "b2": b2}
 
-    def count(first: Sequence[int], last: Sequence[int]) -> int:
-        ((total,),) = database.run("count_between", **between(first, last))
-        return int(total)
-
+    count = partial(count_places, database, queue, tenant)
     ranked = Tenant[Item](owner, queue.share(owner), 0)
     put_groups(
         database, queue, ranked, database.run("groups_between", most=most, **between(new, old))
     )
     # each part of the order is counted once
-    if new < tuple(old):
+    if new < old:
         new_place, delayed = count(FIRST, new) + 1, count(new, old)
         place = new_place + delayed
     else:

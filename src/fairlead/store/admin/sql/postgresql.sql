@@ -88,9 +88,12 @@ ORDER BY g.taken, g.token;
 SELECT g.id, q.name FROM fairlead.groups g JOIN fairlead.queues q ON q.id = g.queue
 WHERE g.state = 2 AND g.token = %(token)s ORDER BY g.id;
 
--- count_between: how many ready groups, of a tenant or of all, stand from one place to another
+-- count_between: how many ready groups stand from one place to another; the index alone tells it
 SELECT count(*) FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1
-  AND (%(tenant)s::text IS NULL OR g.tenant = %(tenant)s::text)
+  AND (g.k1, g.k2) > (%(a1)s, %(a2)s) AND (g.k1, g.k2) < (%(b1)s, %(b2)s);
+
+-- count_of_tenant_between: the same, of a tenant
+SELECT count(*) FROM fairlead.groups g WHERE g.queue = %(queue)s AND g.state = 1 AND g.tenant = %(tenant)s AND g.fair = 1
   AND (g.k1, g.k2) > (%(a1)s, %(a2)s) AND (g.k1, g.k2) < (%(b1)s, %(b2)s);
 
 -- groups_between: the first of these groups

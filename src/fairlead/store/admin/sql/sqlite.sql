@@ -104,9 +104,12 @@ ORDER BY g.taken, g.token;
 SELECT g.id, q.name FROM fairlead_groups g JOIN fairlead_queues q ON q.id = g.queue
 WHERE g.state = 2 AND g.token = :token ORDER BY g.id;
 
--- count_between: how many ready groups, of a tenant or of all, stand from one place to another
+-- count_between: how many ready groups stand from one place to another
 SELECT count(*) FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1
-  AND (:tenant IS NULL OR g.tenant = :tenant)
+  AND (g.k1, g.k2) > (:a1, :a2) AND (g.k1, g.k2) < (:b1, :b2);
+
+-- count_of_tenant_between: the same, of a tenant
+SELECT count(*) FROM fairlead_groups g WHERE g.queue = :queue AND g.state = 1 AND g.tenant = :tenant AND g.fair = 1
   AND (g.k1, g.k2) > (:a1, :a2) AND (g.k1, g.k2) < (:b1, :b2);
 
 -- groups_between: the first of these groups
