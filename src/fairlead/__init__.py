@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from fairlead.store.clusters.subscription import Subscription
     from fairlead.store.conversation import Conversation
     from fairlead.store.journal.events import Event
+    from fairlead.store.journal.pages import EventPage
     from fairlead.store.leasing import StoreWork
     from fairlead.store.message import Message
     from fairlead.store.queues.explain_order import ComparedGroup, OrderExplanation
@@ -87,6 +88,7 @@ _PLACES = {
     "EndWaits": "fairlead.store.admin.dialogs",
     "Event": "fairlead.store.journal.events",
     "Explanation": "fairlead.balance.explanation",
+    "EventPage": "fairlead.store.journal.pages",
     "EventRow": "fairlead.balance.journal",
     "DeliveredRun": "fairlead.runs.store_delivery",
     "Following": "fairlead.pipeline.streaming.follow",
@@ -169,6 +171,7 @@ __all__ = [
     "Drop",
     "EndWaits",
     "Event",
+    "EventPage",
     "EventRow",
     "Explanation",
     "Following",

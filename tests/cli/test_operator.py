@@ -103,6 +103,15 @@ def test_the_journal_says_that_nothing_is_known_of_a_name(shell: Shell) -> None:
     )
 
 
+def test_the_journal_of_whose_name_begins_so(shell: Shell) -> None:
+    shell.store.send("orders", "", id="m")
+    actor = shell.store.journal_back(most=1).events[0].actor
+    assert '"m"' in shell.ok("journal", "--actor", actor[:3])
+    assert '"m"' in shell.ok("journal", "--actor", actor, "--last", "1")
+    assert told(shell, "journal", "--actor", "nobody") == "found no event of actor 'nobody'\n"
+    assert shell.run("journal", "--actor", "x", "--cluster", "c", "--changes") == 2
+
+
 # tenants
 
 

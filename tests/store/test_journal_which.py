@@ -1,5 +1,6 @@
 """Only some of the events: the same as if all were read, and the rest left out."""
 
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,18 @@ SAID: dict[str, list[Any]] = {
     "queue": [None, "q", "other", "no such"],
     "group": [None, "a", "b"],
     "id": [None, "1", "no such"],
+    "actor": [None, "clerk"],
     "kind": [None, "taken", "accepted", ("raised", "taken"), ["expired"]],
     "start": [None, 3, 5.5, "1970-01-01T00:00:07Z", 100],
     "end": [None, 6, 7.5],
 }
-NAMES = ("queue", "group", "id", "kind")
+NAMES = ("queue", "group", "id", "actor", "kind")
 
 
 @pytest.fixture
-def filled(store: Store, clock: Clock) -> Store:
+def filled(url: str, opened: Callable[..., Store], clock: Clock) -> Store:
+    clock.now = 0.0
+    store = opened(url, clock=clock)
     for k in range(8):
         clock.now = float(k)
         store.send("q" if k % 3 else "other", k, group="abc"[k % 3], id=str(k))

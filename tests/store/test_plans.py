@@ -199,6 +199,7 @@ COMMON: Final[dict[str, Any]] = {
     "keep": None,
     "most": 10,
     "back": 10,
+    "look": 100,
     "transaction": 5,
     "host": "far",
     "pid": 1,
@@ -236,7 +237,7 @@ NAMED_CLUSTER: Final = {"cluster": "pool"}
 POOL: Final = {"name": "pool"}
 NEW: Final = {"ids": [10**12], "name": "new"}
 ANY_EVENTS: Final = {
-    **dict.fromkeys(("queue", "cluster", "group", "id", "kind", "start", "end")),
+    **dict.fromkeys(("queue", "cluster", "group", "id", "actor", "kind", "start", "end")),
     "first": -(2**63),
     "until": 2**63 - 1,
 }
@@ -254,6 +255,13 @@ OWN: Final[dict[str, dict[str, Any]]] = {
     "dead_body": {"start": 1},
     "count_events": {**ANY_EVENTS, "transaction": 0},
     "named_groups": {"beginning": "g1", "end": "g2", "behind": "g10"},
+    "journal_before": {
+        **ANY_EVENTS,
+        "group": "no such",
+        "transaction": str(2**64 - 1),
+        "before": 2**63 - 1,
+    },
+    "look_before": {"transaction": str(2**64 - 1), "before": 2**63 - 1},
     **{name: {"name": "q"} for name in ("queue", "queue_locked")},
     "add_journal": {**NAMED_QUEUE, "id": None},
     **dict.fromkeys(("add_journal_taken", "add_journal_accepted"), NAMED_QUEUE),

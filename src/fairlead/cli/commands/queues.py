@@ -280,6 +280,9 @@ def journal(
     id: Annotated[  # noqa: A002 - the option is called so
         str | None, typer.Option("--id", metavar="ID", help="Of this message only.")
     ] = None,
+    actor: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Of whoever's name begins so only.")
+    ] = None,
     kind: Annotated[
         list[str] | None,
         typer.Option(metavar="KIND", help="Of this kind only, such as `rejected`; repeatable."),
@@ -305,7 +308,7 @@ def journal(
             decisions=decisions,
             changes=changes,
             file=file,
-            wanted=shown.PrintedEvents(last, group, id, tuple(kind or ()), short),
+            wanted=shown.PrintedEvents(last, group, id, actor, tuple(kind or ()), short),
         )
 
 

@@ -31,6 +31,7 @@ class PrintedEvents(NamedTuple):
     last: int | None = None
     group: str | None = None
     id: str | None = None
+    actor: str | None = None
     kind: Sequence[str] = ()
     short: bool = False
 
@@ -77,6 +78,7 @@ def journal(
             cluster=cluster,
             group=wanted.group,
             id=wanted.id,
+            actor=wanted.actor,
             kind=wanted.kind or None,
             start=start,
         )
@@ -101,8 +103,8 @@ def _check(
         )
     if wanted != PrintedEvents() and tables:
         raise UserError(
-            "journal: found --last, --group, --id, --kind or --short with "
-            f"{tables[0]}, allowed: with events"
+            "journal: found --last, --group, --id, --actor, --kind or --short "
+            f"with {tables[0]}, allowed: with events"
         )
     if wanted.last is not None and since is not None:
         raise UserError("journal: found --last and --since, allowed: one of them")
@@ -128,7 +130,7 @@ def _events(found: Iterable[Event], wanted: PrintedEvents) -> None:
 
     print_json(rows())
     sys.stdout.flush()
-    names = {"message": wanted.id, "group": wanted.group}
+    names = {"message": wanted.id, "group": wanted.group, "actor": wanted.actor}
     terms = [f"{what} {repr_of(name)}" for what, name in names.items() if name is not None]
     if terms and not count:
         kind = f"{' or '.join(wanted.kind)} " if wanted.kind else ""

@@ -321,6 +321,9 @@ class AsyncStore:
     delete_queue = writes(Store.delete_queue)
     latest = reads(Store.latest)
     journal_parts = reads(Store.journal_parts)
+    sent_at = reads(Store.sent_at)
+    journal_back = reads(Store.journal_back)
+    journal_ahead = reads(Store.journal_ahead)
     outcome = reads(Store.outcome)
     trace_of = reads(Store.trace_of)
     prune = writes(Store.prune)
@@ -342,9 +345,9 @@ class AsyncStore:
         """The events after a cursor, in their order; None: from the first that is kept.
 
         `until`: up to the event with this cursor. `queue`, `cluster`, `group`, `id`, `kind`: only
-        those of this one. `start`, `end`: only those from this time on, or before it, in seconds.
-        Those that come while they are read are left for the next time. Raises PrunedError where
-        some of them are kept no more, and MessageError.
+        those of this one; `actor`: of which the actor begins so. `start`, `end`: only those from
+        this time on, or before it, in seconds. Those that come while they are read are left for the
+        next time. Raises PrunedError where some of them are kept no more, and MessageError.
         """
         events = cast("Generator[Event]", self.plain.journal(since, until=until, **wanted))
         try:

@@ -11,7 +11,7 @@ from fairlead.balance.times import Time, moment
 from fairlead.errors import MessageError, PrunedError, StoreError
 from fairlead.rows import EVENT_COLUMNS
 from fairlead.store.arguments import check_keys, name
-from fairlead.store.database.port import Database
+from fairlead.store.database.port import Database, Row
 from fairlead.store.journal.epochs import MAX_NUMBER, Epochs, reached
 
 PAGE: Final = 1000
@@ -89,6 +89,8 @@ class EventChoice(TypedDict, total=False):
     cluster: str | None
     group: str | None
     id: str | None
+    actor: str | None
+    """How it begins, for a trace may follow."""
     kind: str | Sequence[str] | None
     """Several: events of any of them."""
     start: Time | None
@@ -104,6 +106,7 @@ class EventFilter(NamedTuple):
     cluster: str | None = None
     group: str | None = None
     id: str | None = None
+    actor: str | None = None
     kind: str | None = None
     """With a comma between several."""
     start: int | None = None
@@ -162,7 +165,7 @@ def events(
     """
     place = START if since is None else place_of("since", since)
     epochs = Epochs(database)
-    _check_restored(database, epochs, place)
+    check_restored(database, epochs, place)
     begun = since is not None
     last = latest_place(database, epochs) or place
     if until is not None:
@@ -186,11 +189,16 @@ def events(
             continue
         begun = True
         for row in rows:
-            number, xid, time, lease = *row[:3], row[14]
-            place = JournalPlace(place.epoch, xid, number)
-            ends = None if lease is None else lease / 1_000_000
-            more = (*row[15:-1], row[-1] or "")
-            yield Event._make((number, str(place), time / 1_000_000, *row[3:14], ends, *more))
+            place = JournalPlace(place.epoch, row[1], row[0])
+            yield event_of(row, place)
+
+
+def event_of(row: Row, place: JournalPlace) -> Event:
+    """An event, as its row says it."""
+    number, time, lease = row[0], row[2], row[14]
+    ends = None if lease is None else lease / 1_000_000
+    more = (*row[15:-1], row[-1] or "")
+    return Event._make((number, str(place), time / 1_000_000, *row[3:14], ends, *more))
 
 
 def _bound(place: JournalPlace, last: JournalPlace) -> dict[str, object]:
@@ -223,7 +231,7 @@ def latest_place(
     return None
 
 
-def _check_restored(database: Database, epochs: Epochs, place: JournalPlace) -> None:
+def check_restored(database: Database, epochs: Epochs, place: JournalPlace) -> None:
     """What a reader has seen, or what is written, may be ahead of all that is written from now on.
 
     So it is in a backup that was restored: what is new would never be read.

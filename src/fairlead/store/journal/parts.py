@@ -41,7 +41,7 @@ def parts(database: Database, most: int, since: str | None, until: str | None) -
     cuts = {
         JournalPlace(epochs.of(number), transaction, number)
         for wanted in range(lowest + size, last.number, size)
-        for transaction, number in database.run("place_of_number", number=wanted)
+        for transaction, number, _ in database.run("place_of_number", number=wanted)
     }
     inside = sorted(cut for cut in cuts if first < cut < last)
     ends = dict.fromkeys(_end_of_message(database, cut, last) for cut in inside)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
 
+from fairlead.balance.times import seconds
 from fairlead.config.services import load_declared
 from fairlead.errors import StoreError
 from fairlead.order.outlook import Outlook
@@ -34,6 +35,7 @@ from fairlead.store.database.port import Row
 from fairlead.store.database.postgresql import is_denied
 from fairlead.store.database.retrying import again
 from fairlead.store.journal.events import Event, EventChoice, events, latest, these
+from fairlead.store.journal.pages import EventPage, page_after, page_before
 from fairlead.store.journal.parts import parts
 from fairlead.store.journal.retention import journal_keep, set_journal_keep
 from fairlead.store.message import Message, message_of
@@ -291,12 +293,45 @@ class StoreOperations(StoreVerbs):
         """The events after a cursor, in their order; None: from the first that is kept.
 
         `until`: up to the event with this cursor. `queue`, `cluster`, `group`, `id`, `kind` (or
-        several): only those of this one. `start`, `end`: only those from this time on, or before
-        it, in seconds. Those that come while they are read are left for the next time. Raises
-        PrunedError where some of them are kept no more, and MessageError.
+        several): only those of this one. `actor`: only those of which the actor begins so.
+        `start`, `end`: only those from this time on, or before it, in seconds. Those that come
+        while they are read are left for the next time. Raises PrunedError where some of them are
+        kept no more, and MessageError.
         """
         with self._connection() as database:
             yield from events(database, since, these(wanted), until)
+
+    def journal_back(
+        self,
+        before: str | None = None,
+        most: int = 100,
+        look: int = 10_000,
+        **wanted: Unpack[EventChoice],
+    ) -> EventPage:
+        """At most so many of the events before a cursor, the latest first; None: of all.
+
+        `look`: so many events are looked at, wanted or not: so a page takes as long in a long
+        journal as in a short one. Its `cursor` says where the next one goes on. The others: as
+        `journal` has them. With `start` or `end` what is outside is not looked at; an event that
+        was written more than a minute after its time may be outside, too. Raises MessageError.
+        """
+        whole("most", most, 1)
+        whole("look", look, 1)
+        with self._connection() as database:
+            return page_before(database, before, most, look, these(wanted))
+
+    def journal_ahead(
+        self,
+        since: str | None = None,
+        most: int = 100,
+        look: int = 10_000,
+        **wanted: Unpack[EventChoice],
+    ) -> EventPage:
+        """At most so many of the events after a cursor, in their order; else as `journal_back`."""
+        whole("most", most, 1)
+        whole("look", look, 1)
+        with self._connection() as database:
+            return page_after(database, since, most, look, these(wanted))
 
     def journal_parts(
         self, most: int, since: str | None = None, until: str | None = None
@@ -311,6 +346,17 @@ class StoreOperations(StoreVerbs):
         whole("most", most, 1)
         with self._connection() as database:
             return parts(database, most, since, until)
+
+    def sent_at(self, queue: str, id: str) -> float | None:  # noqa: A002 - as `send` has it
+        """When a message was sent, by its id, in seconds since 1970, as long as ids are remembered.
+
+        None: nobody remembers it. Raises MessageError.
+        """
+        key = name("id", id) or ""
+        with self._connection() as database:
+            row = known_queue(database, queue_name(queue), self._clock())
+            remembered = database.run("message_ids", queue=row.id, keys=[key])
+            return seconds(remembered[0][1]) if remembered else None
 
     def view_rows(self, view: str, queue: str | None = None) -> Sequence[Row]:
         """The rows of `waiting` or `dead_letters`, of one queue or of all, as of one moment.

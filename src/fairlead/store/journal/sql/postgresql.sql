@@ -18,6 +18,7 @@ WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s) AND CASE WHEN
   AND (transaction, id) <= (%(last_transaction)s::text::xid8, %(last)s)
   AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(cluster)s::text IS NULL OR cluster = %(cluster)s)
   AND (%(group)s::text IS NULL OR group_name = %(group)s) AND (%(id)s::text IS NULL OR key = %(id)s)
+  AND (%(actor)s::text IS NULL OR starts_with(actor, %(actor)s))
   AND (%(kind)s::text IS NULL OR kind = ANY (string_to_array(%(kind)s, ','))) AND (%(start)s::bigint IS NULL OR time >= %(start)s)
   AND (%(end)s::bigint IS NULL OR time < %(end)s)
   AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
@@ -29,14 +30,46 @@ SELECT transaction::text::bigint, id FROM fairlead.journal
 WHERE CASE WHEN id >= %(first)s THEN id < %(until)s END
   AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(cluster)s::text IS NULL OR cluster = %(cluster)s)
   AND (%(group)s::text IS NULL OR group_name = %(group)s) AND (%(id)s::text IS NULL OR key = %(id)s)
+  AND (%(actor)s::text IS NULL OR starts_with(actor, %(actor)s))
   AND (%(kind)s::text IS NULL OR kind = ANY (string_to_array(%(kind)s, ','))) AND (%(start)s::bigint IS NULL OR time >= %(start)s)
   AND (%(end)s::bigint IS NULL OR time < %(end)s)
   AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
   ELSE pg_snapshot_xmin(pg_current_snapshot()) END
 ORDER BY journal.transaction DESC, journal.id DESC LIMIT 1 OFFSET %(back)s;
 
--- place_of_number: where the first event with this number or a later one stands
-SELECT transaction::text::bigint, id FROM fairlead.journal WHERE id >= %(number)s ORDER BY id LIMIT 1;
+-- place_of_number: where the first event with this number or a later one stands, and when it was
+SELECT transaction::text::bigint, id, time FROM fairlead.journal WHERE id >= %(number)s ORDER BY id LIMIT 1;
+
+-- journal_before: the latest events before a place, of so many that are looked at
+SELECT id, transaction::text::bigint, time, kind, queue, group_name, key, tenant, priority, cost, type,
+  attempt, token, actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said,
+  login
+FROM (SELECT * FROM fairlead.journal
+  WHERE (transaction, id) < (%(transaction)s::text::xid8, %(before)s)
+    AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
+      ELSE pg_snapshot_xmin(pg_current_snapshot()) END
+  ORDER BY journal.transaction DESC, journal.id DESC LIMIT %(look)s) looked
+WHERE id >= %(first)s AND id < %(until)s
+  AND (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(cluster)s::text IS NULL OR cluster = %(cluster)s)
+  AND (%(group)s::text IS NULL OR group_name = %(group)s) AND (%(id)s::text IS NULL OR key = %(id)s)
+  AND (%(actor)s::text IS NULL OR starts_with(actor, %(actor)s))
+  AND (%(kind)s::text IS NULL OR kind = ANY (string_to_array(%(kind)s, ','))) AND (%(start)s::bigint IS NULL OR time >= %(start)s)
+  AND (%(end)s::bigint IS NULL OR time < %(end)s)
+ORDER BY looked.transaction DESC, looked.id DESC LIMIT %(most)s;
+
+-- look_before: the last one of the events before a place, of so many that are looked at
+SELECT transaction::text::bigint, id, time FROM fairlead.journal
+WHERE (transaction, id) < (%(transaction)s::text::xid8, %(before)s)
+  AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
+    ELSE pg_snapshot_xmin(pg_current_snapshot()) END
+ORDER BY journal.transaction DESC, journal.id DESC LIMIT 1 OFFSET %(look)s - 1;
+
+-- look_after: the last one of the events after a place, of so many that are looked at
+SELECT transaction::text::bigint, id, time FROM fairlead.journal
+WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s)
+  AND transaction < CASE WHEN %(over)s::boolean THEN '18446744073709551615'::xid8
+    ELSE pg_snapshot_xmin(pg_current_snapshot()) END
+ORDER BY journal.transaction, journal.id LIMIT 1 OFFSET %(look)s - 1;
 
 -- time_of_number: the same, with when that was
 SELECT transaction::text::bigint, id, time FROM fairlead.journal WHERE id >= %(number)s ORDER BY id LIMIT 1;

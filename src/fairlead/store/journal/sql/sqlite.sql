@@ -35,6 +35,7 @@ SELECT id, 0, time, kind, queue, group_name, key, tenant, priority, cost, type, 
 FROM fairlead_journal WHERE id > :after AND id <= :last AND id >= :first AND id < :until
   AND (:queue IS NULL OR queue = :queue) AND (:cluster IS NULL OR cluster = :cluster)
   AND (:group IS NULL OR group_name = :group) AND (:id IS NULL OR key = :id)
+  AND (:actor IS NULL OR substr(actor, 1, length(:actor)) = :actor)
   AND (:kind IS NULL OR instr(',' || :kind || ',', ',' || kind || ',') > 0) AND (:start IS NULL OR time >= :start)
   AND (:end IS NULL OR time < :end)
 ORDER BY id LIMIT :most;
@@ -43,12 +44,33 @@ ORDER BY id LIMIT :most;
 SELECT 0, id FROM fairlead_journal WHERE id >= :first AND id < :until
   AND (:queue IS NULL OR queue = :queue) AND (:cluster IS NULL OR cluster = :cluster)
   AND (:group IS NULL OR group_name = :group) AND (:id IS NULL OR key = :id)
+  AND (:actor IS NULL OR substr(actor, 1, length(:actor)) = :actor)
   AND (:kind IS NULL OR instr(',' || :kind || ',', ',' || kind || ',') > 0) AND (:start IS NULL OR time >= :start)
   AND (:end IS NULL OR time < :end)
 ORDER BY id DESC LIMIT 1 OFFSET :back;
 
--- place_of_number: where the first event with this number or a later one stands
-SELECT 0, id FROM fairlead_journal WHERE id >= :number ORDER BY id LIMIT 1;
+-- place_of_number: where the first event with this number or a later one stands, and when it was
+SELECT 0, id, time FROM fairlead_journal WHERE id >= :number ORDER BY id LIMIT 1;
+
+-- journal_before: the latest events before a place, of so many that are looked at
+SELECT id, 0, time, kind, queue, group_name, key, tenant, priority, cost, type, attempt, token,
+  actor, lease, detail, cluster, version, stream, destination, address, outcome, sequence, said, NULL
+FROM (SELECT * FROM fairlead_journal WHERE id < min(:before, :until) AND id >= :first
+  ORDER BY id DESC LIMIT :look)
+WHERE (:queue IS NULL OR queue = :queue) AND (:cluster IS NULL OR cluster = :cluster)
+  AND (:group IS NULL OR group_name = :group) AND (:id IS NULL OR key = :id)
+  AND (:actor IS NULL OR substr(actor, 1, length(:actor)) = :actor)
+  AND (:kind IS NULL OR instr(',' || :kind || ',', ',' || kind || ',') > 0) AND (:start IS NULL OR time >= :start)
+  AND (:end IS NULL OR time < :end)
+ORDER BY id DESC LIMIT :most;
+
+-- look_before: the last one of the events before a place, of so many that are looked at
+SELECT 0, id, time FROM fairlead_journal WHERE id < min(:before, :until) AND id >= :first
+ORDER BY id DESC LIMIT 1 OFFSET :look - 1;
+
+-- look_after: the last one of the events after a place, of so many that are looked at
+SELECT 0, id, time FROM fairlead_journal WHERE id > :after AND id >= :first AND id < :until
+ORDER BY id LIMIT 1 OFFSET :look - 1;
 
 -- time_of_number: the same, with when that was
 SELECT 0, id, time FROM fairlead_journal WHERE id >= :number ORDER BY id LIMIT 1;
