@@ -278,6 +278,8 @@ def test_everything_explains_itself_later(store: Store) -> None:
             assert again.destination == wanted.destination
     with pytest.raises(MessageError, match="found 'pool/99999'"):
         store.decision_about("msmq", "pool/99999")
+    with pytest.raises(MessageError, match=r"id: found 'a.x00b', allowed: a text of printable"):
+        store.decision_about("msmq", "a\0b")
 
 
 def test_a_cluster_is_reset_by_its_schedule(url: str, opened: Open) -> None:

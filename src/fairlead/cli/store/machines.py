@@ -256,21 +256,8 @@ def _row(share: MachineShare) -> dict[str, Any]:
         "sent": share.sent,
         "share": f"{share.share:.2%}",
         "by weight": None if share.expected is None else f"{share.expected:.2%}",
-        "now": "" if share.candidate else _why_not(share),
+        "now": share.why_not,
     }
-
-
-def _why_not(share: MachineShare) -> str:
-    """What keeps messages from it, as far as its own attributes say."""
-    usual = {"present": True, "enabled": True, "state": "up", "draining": False}
-    odd = [
-        f"{name} is {shown(share.attributes[name])}".replace("'", "")
-        for name, value in usual.items()
-        if share.attributes.get(name, value) != value
-    ]
-    if share.attributes.get("weight") == 0:
-        odd.append("weight is 0")
-    return ", ".join(odd) or "not a candidate"
 
 
 def _plain(share: MachineShare) -> dict[str, Any]:

@@ -360,6 +360,7 @@ class AsyncTransaction:
     subscribe = awaited(Transaction.subscribe)
     unsubscribe = awaited(Transaction.unsubscribe)
     reset = awaited(Transaction.reset)
+    cluster_version = awaited(Transaction.cluster_version)
 
     async def take(self, queue: str, *, group: str | None = None) -> AsyncWork | None:
         """Take a group in this transaction, as `Transaction.take` does."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from fairlead.balance.message import CONTROL
 from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError
-from fairlead.store.arguments import cluster_name, run_name, whole
+from fairlead.store.arguments import cluster_name, name, run_name, whole
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
@@ -208,6 +208,18 @@ class ClusterVerbs(TransactionVerbs):
         row = read_row(self._database, decision.cluster, "cluster")
         if not row.rule:  # a rule that plain SQL knows does not look at what is pending
             completed(self._database, row.id, decision, by)
+
+    def cluster_version(self, cluster: str) -> int:
+        """How many steps of changes it has seen; nobody else changes it until the transaction ends.
+
+        So whoever has looked at it can make sure that he changes what he has seen. Raises
+        MessageError.
+        """
+        from fairlead.store.clusters.state import read_row
+
+        self._check()
+        with self._undone_if_refused():
+            return read_row(self._database, cluster_name(cluster), "lock_cluster").version
 
     def change(self, cluster: str, target: str, attribute: str, value: object = None) -> None:
         """Change an attribute of a destination, from the next choice on, for everybody.
@@ -483,6 +495,6 @@ class StoreClusters(StoreVerbs):
         """
         from fairlead.store.clusters.history import decision_at, number_of
 
-        wanted = cluster_name(cluster)
+        wanted, key = cluster_name(cluster), name("id", str(id) or None) or ""
         with self._connection() as database:
-            return decision_at(database, number_of(database, wanted, str(id)))
+            return decision_at(database, number_of(database, wanted, key))
