@@ -6,10 +6,13 @@ from typing import Final
 
 from fairlead.console.pages import (
     dead,
+    dialog,
     find,
     held,
+    journal,
     later,
     login,
+    message,
     overview,
     promote,
     purge,
@@ -31,9 +34,21 @@ ROUTES: Final[tuple[Route, ...]] = (
     *tenants.ROUTES,
     *purge.ROUTES,
     *find.ROUTES,
+    *message.ROUTES,
+    *dialog.ROUTES,
+    *journal.ROUTES,
     *running.ROUTES,
     *login.ROUTES,
     *static.ROUTES,
 )
-STREAMS: Final[tuple[Stream, ...]] = (*overview.STREAMS, *queue.STREAMS, *running.STREAMS)
-MENU: Final[tuple[MenuItem, ...]] = (overview.MENU, running.MENU)
+STREAMS: Final[tuple[Stream, ...]] = (
+    *overview.STREAMS,
+    *queue.STREAMS,
+    *running.STREAMS,
+)
+MENU: Final[tuple[MenuItem, ...]] = (
+    overview.MENU,
+    dialog.MENU,
+    journal.MENU,
+    running.MENU,
+)
