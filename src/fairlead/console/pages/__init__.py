@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.console.pages import (
+    cluster,
     dead,
     dialog,
     find,
@@ -34,6 +35,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *tenants.ROUTES,
     *purge.ROUTES,
     *find.ROUTES,
+    *cluster.ROUTES,
     *message.ROUTES,
     *dialog.ROUTES,
     *journal.ROUTES,
@@ -44,10 +46,12 @@ ROUTES: Final[tuple[Route, ...]] = (
 STREAMS: Final[tuple[Stream, ...]] = (
     *overview.STREAMS,
     *queue.STREAMS,
+    *cluster.STREAMS,
     *running.STREAMS,
 )
 MENU: Final[tuple[MenuItem, ...]] = (
     overview.MENU,
+    cluster.MENU,
     dialog.MENU,
     journal.MENU,
     running.MENU,
