@@ -102,7 +102,7 @@ def test_each_page_is_fit_to_use(page: Page, store: Store, width: int, *, dark: 
     page.tab.call("Page.setBypassCSP", enabled=True)
     page.tab.screen(width, dark=dark)
     paths = [
-        *("/clusters", "/cluster?name=pool", "/cluster/changes?name=pool", "/journal"),
+        *("/clusters", "/cluster?name=pool", "/cluster/changes?name=pool", "/journal", "/dialogs"),
         *("/journal?kind=decided&queue=a", "/decision?cluster=pool&id=job-7"),
         *("/message?queue=DEV3&id=job-5", f"/message?queue=orders&id={LONG}"),
         *("/group?queue=DEV2&group=g2", f"/group?queue=orders&group={LONG}"),

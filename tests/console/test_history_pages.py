@@ -1,6 +1,7 @@
 """What happened to a message, a group, a dialog; the journal, and what is taken away of it."""
 
 import csv
+import html
 import io
 import json
 import re
@@ -11,7 +12,7 @@ import pytest
 
 from fairlead import Cluster, Store
 from fairlead.console import history
-from fairlead.console.pages import journal
+from fairlead.console.pages import dialog, journal
 from tests.console.running import Browser, RunningConsole, seen
 
 SNIPPETS = Path(__file__).parents[2] / "docs" / "snippets"
@@ -137,6 +138,29 @@ def test_both_ends_of_a_dialog_stand_side_by_side(console: RunningConsole, store
     assert "It has ended on both sides." in page
     assert page.index("dialog begun: Client to Shop") < page.index("this end of the dialog has")
     assert "found 'd-99999'" in seen(browser.get("/dialog", 400, name="d-99999"))
+
+
+def test_open_dialogs_are_listed_page_by_page(
+    console: RunningConsole, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dialog, "PAGE", 2)
+    browser = console.as_("victor")
+    assert "None is open." in browser.get("/dialogs")
+    store.declare(SNIPPETS / "dialogs.toml")
+    for k in range(3):
+        order = store.begin_dialog("Client", "Shop")
+        if k:
+            order.send("Order", {"item": k})
+    page = browser.get("/dialogs")
+    assert "Client" in page
+    assert "1" in seen(page)
+    assert "nothing was sent to it yet" not in page
+    earlier = browser.get("/dialogs", **link(page, "Those before"))
+    assert "nothing was sent to it yet" in earlier
+    assert "Those before" not in earlier
+    assert seen(browser.get("/dialogs", service="Shop")).count("conversing") == 4
+    assert "service: found 'none'" in html.unescape(browser.get("/dialogs", 400, service="none"))
+    assert "allowed: a name such as d-17" in browser.get("/dialogs", 400, before="x")
 
 
 def test_the_journal_by_what_is_asked(console: RunningConsole, store: Store) -> None:

@@ -25,6 +25,7 @@ PAGES: Final[dict[str, tuple[str, ...]]] = {
     "/group": ("queue", "group", "before"),
     "/order": ("queue", "first", "second"),
     "/dialog": ("name",),
+    "/dialogs": ("service", "before"),
     "/decision": ("number", "cluster", "id"),
     "/cluster": ("name", "last", "from"),
     "/cluster/changes": ("name", "before"),

@@ -39,6 +39,7 @@ def test_pages_of_histories_and_clusters_only_look(url_of: UrlOf, console: Runni
     page = seen(victor.get("/order", queue="a", first="kim", second="mia"))
     assert "as they stand now: mia before kim: mia was raised, kim was not" in page
     assert "Target: Shop" in victor.get("/dialog", name=order.dialog)
+    assert order.dialog in victor.get("/dialogs", service="Shop")
     assert "one" in victor.get("/journal", cluster="looked-at")
     assert victor.client.get("/journal.csv").text.count("\n") > 3
     assert "Why it went to a" in victor.get("/decision", cluster="looked-at", id="one")

@@ -7,6 +7,7 @@ from typing import Final
 from fairlead.console.pages import (
     cluster,
     dead,
+    dialog,
     find,
     held,
     journal,
@@ -36,6 +37,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *find.ROUTES,
     *cluster.ROUTES,
     *message.ROUTES,
+    *dialog.ROUTES,
     *journal.ROUTES,
     *running.ROUTES,
     *login.ROUTES,
@@ -47,4 +49,10 @@ STREAMS: Final[tuple[Stream, ...]] = (
     *cluster.STREAMS,
     *running.STREAMS,
 )
-MENU: Final[tuple[MenuItem, ...]] = (overview.MENU, cluster.MENU, journal.MENU, running.MENU)
+MENU: Final[tuple[MenuItem, ...]] = (
+    overview.MENU,
+    cluster.MENU,
+    dialog.MENU,
+    journal.MENU,
+    running.MENU,
+)
