@@ -49,6 +49,11 @@ class MachineShare(NamedTuple):
     """What no other object of the cluster is called, such as `subscriber:NAME@SUBJECT`."""
 
     @property
+    def queue(self) -> str:
+        """The queue of what is published to it."""
+        return self.attributes.get("queue") or self.name
+
+    @property
     def why_not(self) -> str:
         """What keeps messages from it, as far as its own attributes say; "" where nothing does."""
         if self.candidate:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from fairlead.balance.message import CONTROL
 from fairlead.balance.objects import repr_of
-from fairlead.errors import MessageError
+from fairlead.errors import ClusterHeldError, MessageError
 from fairlead.store.arguments import cluster_name, name, run_name, whole
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.database.clock import set_clock, time_of
