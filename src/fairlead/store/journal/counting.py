@@ -60,14 +60,14 @@ def cursor_at(database: Database, time: int) -> str | None:
     epochs = Epochs(database)
     latest = latest_place(database, epochs)
     bounds = epochs.bounds(epochs.current)
-    rows = database.run("time_of_number", number=bounds["first"])
+    rows = database.run("place_of_number", number=bounds["first"])
     if latest is None or not rows or rows[0][2] >= time:
         return None
     low, high = int(rows[0][1]), latest.number + 1
     place = JournalPlace(epochs.current, *rows[0][:2])
     while low + 1 < high:  # what is at `low` is before the time, what is at `high` is not
         middle = (low + high) // 2
-        found_rows = database.run("time_of_number", number=middle)
+        found_rows = database.run("place_of_number", number=middle)
         if not found_rows or found_rows[0][1] >= high or found_rows[0][2] >= time:
             high = middle
         else:

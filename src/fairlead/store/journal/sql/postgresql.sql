@@ -71,9 +71,6 @@ WHERE (transaction, id) > (%(transaction)s::text::xid8, %(after)s)
     ELSE pg_snapshot_xmin(pg_current_snapshot()) END
 ORDER BY journal.transaction, journal.id LIMIT 1 OFFSET %(look)s - 1;
 
--- time_of_number: the same, with when that was
-SELECT transaction::text::bigint, id, time FROM fairlead.journal WHERE id >= %(number)s ORDER BY id LIMIT 1;
-
 -- count_events: how many events of each queue, kind and minute a part of the journal has, and where that ends
 WITH page AS MATERIALIZED (
   SELECT transaction, id, queue, kind, time / 60000000 AS minute FROM fairlead.journal

@@ -72,9 +72,6 @@ ORDER BY id DESC LIMIT 1 OFFSET :look - 1;
 SELECT 0, id, time FROM fairlead_journal WHERE id > :after AND id >= :first AND id < :until
 ORDER BY id LIMIT 1 OFFSET :look - 1;
 
--- time_of_number: the same, with when that was
-SELECT 0, id, time FROM fairlead_journal WHERE id >= :number ORDER BY id LIMIT 1;
-
 -- count_events: how many events of each queue, kind and minute a part of the journal has, and where that ends
 WITH page AS MATERIALIZED (
   SELECT id, queue, kind, time / 60000000 AS minute FROM fairlead_journal
