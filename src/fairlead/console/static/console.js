@@ -26,9 +26,10 @@ function showTime(element) {
 
 function put(element, text) {
   if ("time" in element.dataset) {
+    if (!text) { element.textContent = ""; return; }
     const time = element.querySelector("time") || element.appendChild(document.createElement("time"));
     time.dateTime = text;
-    if (text) showTime(time); else time.textContent = "-";
+    showTime(time);
     return;
   }
   if (element.tagName === "PROGRESS") element.value = Number(text);
