@@ -47,6 +47,7 @@ from fairlead.serve.selector import facts_of
 from fairlead.serve.subscribing import Subscriptions, find, project, publish
 from fairlead.serve.temporary import KEPT, Temporaries
 from fairlead.store.arguments import OWN
+from fairlead.store.channels.outbox import OUTBOX
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.message import Message
 from fairlead.store.queues.bodies import Envelope
@@ -393,7 +394,8 @@ class _Doing:
         return decision
 
     def _later(self, queue: str, message: dict[str, Any]) -> None:
-        if queue.startswith((OWN, TRANSMISSION)):
+        kept = (OWN, TRANSMISSION) if self._manager is None else (OWN, TRANSMISSION, OUTBOX)
+        if queue.startswith(kept):
             raise MessageError(
                 f"address: found {queue!r}, allowed: a queue that is not the server's"
             )
