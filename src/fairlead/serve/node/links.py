@@ -20,11 +20,9 @@ from fairlead.serve.node.browsing import ROOM, BrowserLink
 from fairlead.serve.node.calls import (
     ANY,
     CLUSTER,
-    MESSAGES,
     PUT,
     QUEUE,
     SUBJECT,
-    TEMPORARY,
     AgreeChannel,
     Browse,
     Call,
@@ -84,6 +82,7 @@ from fairlead.serve.wire.events import (
 )
 from fairlead.store.arguments import OWN, queue_name
 from fairlead.store.clusters.subscription import Subscription
+from fairlead.store.queues.temporary import MESSAGES, TEMPORARY
 
 LEASE: Final = 60.0
 """Seconds."""

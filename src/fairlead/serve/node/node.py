@@ -8,10 +8,8 @@ from typing import Any, Final
 from fairlead.serve.node.browsing import BrowserLink
 from fairlead.serve.node.calls import (
     CLUSTER,
-    MESSAGES,
     QUEUE,
     SUBJECT,
-    TEMPORARY,
     Ask,
     Call,
     CloseOpener,
@@ -60,6 +58,7 @@ from fairlead.serve.wire.events import (
     TooLarge,
 )
 from fairlead.store.queues.taken_group import TakenGroup
+from fairlead.store.queues.temporary import MESSAGES, TEMPORARY
 
 RENEW: Final = 15.0
 """Seconds: so often the store is asked at least how long work may be held; it is kept by that."""
