@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Final
 
 import psutil
+from tests.rabbitmq import address, rabbitmq
 
-from benchmarks.rabbitmq import address, rabbitmq
 from benchmarks.stores import server
 from benchmarks.timing import Line
 from fairlead import Store

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from tests.channels.sites import Sites, written
+from tests.rabbitmq import Control, address, rabbitmq
 
-from benchmarks.rabbitmq import Control, address, rabbitmq
 from benchmarks.stores import server
 from benchmarks.timing import Line
 from fairlead import Store

@@ -58,6 +58,17 @@ def java_with_jms(sources: Path, to: Path) -> list[str]:
     return [program("java"), "-cp", f"{to}{os.pathsep}{jars}", "clients.Answers"]
 
 
+def artemis(to: Path) -> list[str]:
+    """How a broker of ActiveMQ Artemis is run, but for its words; it is compiled into `to`."""
+    compiler = program("javac")
+    if not any((PEERS / "artemis").glob("artemis-server-*.jar")):
+        missing("Artemis, from Maven")
+    jars = str(PEERS / "artemis" / "*")
+    source = Path(__file__).parent / "forward" / "brokers" / "Artemis.java"
+    subprocess.run([compiler, "-cp", jars, "-d", str(to), str(source)], check=True)
+    return [program("java"), "-Xmx256m", "-cp", f"{to}{os.pathsep}{jars}", "Artemis"]
+
+
 def go_answers() -> str:
     """The program of go-amqp in `tests/serve/clients/go`, as it was built."""
     found = PEERS / "go-answers"

@@ -61,6 +61,15 @@ def test_messages_arrive_as_they_were_put(sites: Sites) -> None:
     assert sites.count("QM1", f"channel:{TO}") == 0
 
 
+def test_a_queue_that_no_cluster_has_is_put_to_here_or_is_unknown(sites: Sites) -> None:
+    store = sites.stores["QM1"]
+    store.send("own", "before")
+    assert store.put("own", "o", id="o-1").destination == "local"
+    assert sites.bodies("QM1", "own") == ["before", "o"]
+    with pytest.raises(NoDestinationError, match="unknown-queue"):
+        store.put("none", "o")
+
+
 def test_a_batch_that_comes_twice_is_taken_once(sites: Sites) -> None:
     sender, receiver = sites.stores["QM1"], sites.stores["QM2"]
     sender.put("ORDERS", "o")

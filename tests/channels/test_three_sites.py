@@ -240,6 +240,23 @@ def test_an_answer_finds_its_way_back(tmp_path: Path) -> None:
             connection.close()
 
 
+def test_an_answer_here_goes_to_the_queue_here(tmp_path: Path) -> None:
+    from proton import Message
+
+    queues = BOTH + '\n[[queue]]\nname = "ORDERS"\nqueue_manager = "QM1"\n'
+    with sites_of(tmp_path, "sqlite", written(tmp_path, queues)) as sites:
+        sites.start("QM1")
+        connection = sites.servers["QM1"].connect()
+        message = Message(body="how many?", reply_to="ANSWERS")
+        connection.create_sender("ORDERS").send(message)
+        receiver = connection.create_receiver("ORDERS")
+        asked = receiver.receive(timeout=20)
+        receiver.accept()
+        connection.create_sender(asked.reply_to).send(Message(body="three"))
+        assert sites.bodies("QM1", "ANSWERS") == ["three"]
+        connection.close()
+
+
 def test_a_full_transmission_queue_refuses_puts(sites: Sites) -> None:
     store = sites.stores["QM1"]
     store.want_channel(TO_2, "stopped")

@@ -224,3 +224,17 @@ def test_a_message_says_so_many_values_and_no_more() -> None:
             incoming(message_of(*kinds, empty=third))
     with pytest.raises(CodecError, match="more than 65536 sections"):
         incoming(b"\x00\x53\x75\xa0\x00" * (codec.MOST_VALUES + 1))
+
+
+@pytest.mark.parametrize("said", [None, False, True])
+def test_a_message_is_made_durable_and_nothing_else_changes(said: bool | None) -> None:
+    sent = proton.Message(body="x", id="o-1", ttl=5.0)
+    sent.priority = 7
+    if said is not None:
+        sent.durable = said
+    raw = bytes(sent.encode())
+    made = proton.Message()
+    made.decode(message.durable(raw))
+    assert (made.durable, made.priority, made.ttl, made.id, made.body) == (True, 7, 5.0, "o-1", "x")
+    made.decode(message.durable(raw[message.sections(raw)[0].end :]))
+    assert (made.durable, made.id, made.body) == (True, "o-1", "x")

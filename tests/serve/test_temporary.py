@@ -16,10 +16,10 @@ from proton.utils import LinkDetached, SendException
 from fairlead import Store
 from fairlead.config.serving import Right
 from fairlead.serve.loop import THREADS
-from fairlead.serve.node.calls import MESSAGES
 from fairlead.serve.rights import Rights
-from fairlead.serve.temporary import THERE, Temporaries
+from fairlead.serve.temporary import Temporaries
 from fairlead.serve.wire import events as r
+from fairlead.store.queues.temporary import MESSAGES, THERE
 from tests.peers import node_with_rhea
 from tests.serve.raw import Raw, attaching, beginning, opening
 from tests.serve.serving import Served, serving, wait_until

@@ -25,7 +25,7 @@ THREADS: Final = 4
 LISTEN: Final = 5.0
 """Seconds: so often it is looked which channels listen, where nothing comes."""
 COMMANDS: Final = 1.0
-"""Seconds between two looks at what operators want, and at what was put back."""
+"""Seconds between two looks at what operators want, at what was put back, and for new outboxes."""
 LEASE: Final = 60.0
 MOST: Final = 100
 """Groups that are chosen for anew at one time."""
@@ -34,7 +34,7 @@ UNHEARD: Final = 0.05
 
 
 class QueueManager:
-    """What a store's queue manager does by itself: it runs its channels."""
+    """What a store's queue manager does by itself: it runs its channels and empties outboxes."""
 
     def __init__(self, store: Store, sites: Sites, name: str, folder: Path) -> None:
         """`store`: open, with the queue manager's cluster. `folder`: from which files are named.
@@ -62,7 +62,7 @@ class QueueManager:
         for own in self._own:
             store.moving.begin_channel(own, "")
         self._threads = ThreadPoolExecutor(THREADS, "fairlead-channels")
-        self._listener = ThreadPoolExecutor(1, "fairlead-channels-wait")
+        self._listener = ThreadPoolExecutor(2, "fairlead-channels-wait")
         self._tasks: list[asyncio.Task[None]] = []
 
     async def in_thread(self, verb: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401
@@ -76,7 +76,7 @@ class QueueManager:
     def begin(self) -> None:
         """Run the channels, until `stop`."""
         steps = [channel.run for channel in self.channels]
-        for step in (*steps, self._hear, self._look):
+        for step in (*steps, self._hear, self._look, self._relay):
             self._tasks.append(asyncio.ensure_future(self._for_ever(step)))
 
     async def stop(self) -> None:
@@ -135,3 +135,23 @@ class QueueManager:
                     end = ChannelEnd(self.sites.cluster_name(self.name), self.name, name, self.name)
                     await self.in_thread(self.store.moving.retry_own, end, self.claim())
             await asyncio.sleep(COMMANDS)
+
+    async def _relay(self) -> None:
+        """Put what is sent to outboxes."""
+        run = asyncio.get_running_loop().run_in_executor
+        while True:
+            outboxes = await self.in_thread(self.store.moving.outboxes)
+            for outbox in outboxes:
+                await self._empty(outbox)
+            if not outboxes:
+                await asyncio.sleep(COMMANDS)
+            else:
+                await run(self._listener, self.store.waker.wait, outboxes, COMMANDS)
+
+    async def _empty(self, outbox: str) -> None:
+        while await self.in_thread(self.store.ready, outbox):
+            relayed = await self.in_thread(self.store.moving.relay, outbox, self.claim())
+            if relayed.waits:
+                LOGGER.warning("event=outbox-waits outbox=%s why=%r", outbox, relayed.waits)
+            if not relayed.messages:
+                return

@@ -19,7 +19,7 @@ from fairlead.forward.outcome import AGAIN, DONE, REASON, REFUSED, ForwardOutcom
 from fairlead.forward.service import Dispatch, secret_in, stamp
 from fairlead.forward.target import OutsideTarget
 from fairlead.serve.initiator import Initiator, PeerAddress, PeerError
-from fairlead.serve.message import DeliveryFacts, outgoing
+from fairlead.serve.message import DeliveryFacts, durable, outgoing
 from fairlead.serve.wire.engine_links import Settings
 from fairlead.serve.wire.events import ACCEPTED, MODIFIED, REJECTED, RELEASED, Link, Outcome
 from fairlead.sockets.tls import authority, show
@@ -115,12 +115,15 @@ class AmqpService:
 
 
 def _sections(dispatch: Dispatch) -> bytes:
-    """A message as AMQP has it; what came over AMQP goes on as it came."""
+    """A message as AMQP has it; what came over AMQP goes on as it came, and is durable.
+
+    The broker has it alone as soon as it has accepted it, whatever its sender wanted of us.
+    """
     message = dispatch.message
     facts = DeliveryFacts(
         message.id, message.group, message.type, message.sent, dispatch.attempt, time.time()
     )
-    return outgoing(message.envelope, message.body, facts)
+    return durable(outgoing(message.envelope, message.body, facts))
 
 
 def _meant(outcome: Outcome) -> ForwardOutcome:

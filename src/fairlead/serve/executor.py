@@ -15,11 +15,9 @@ from fairlead.serve.node.browsing import MOST
 from fairlead.serve.node.calls import (
     ANY,
     CLUSTER,
-    MESSAGES,
     PUT,
     QUEUE,
     SUBJECT,
-    TEMPORARY,
     AgreeChannel,
     Answer,
     Ask,
@@ -45,13 +43,15 @@ from fairlead.serve.node.calls import (
 )
 from fairlead.serve.selector import facts_of
 from fairlead.serve.subscribing import Subscriptions, find, project, publish
-from fairlead.serve.temporary import KEPT, Temporaries
+from fairlead.serve.temporary import Temporaries
 from fairlead.store.arguments import OWN
+from fairlead.store.channels.outbox import OUTBOX
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.message import Message
 from fairlead.store.queues.bodies import Envelope
 from fairlead.store.queues.settlement import ACCEPTED, Settlement
 from fairlead.store.queues.taken_group import Claim, TakenGroup
+from fairlead.store.queues.temporary import KEPT, MESSAGES, TEMPORARY, gone
 from fairlead.store.store import Store
 from fairlead.store.transaction import Transaction
 from fairlead.store.workers.health import HealthWatch
@@ -292,11 +292,11 @@ class Executor:
         return self._temporaries.missing(named) if named else named
 
     def _resolve(self, call: Resolve) -> str:
-        if call.name.startswith(TEMPORARY):
+        kind = kind_of(self._store, call.name)
+        if kind == QUEUE and call.name.startswith(TEMPORARY):
             for address in self._temporaries.missing({call.name}):
-                raise _gone(address)
-            return QUEUE
-        return kind_of(self._store, call.name)
+                raise GoneError(gone(address))
+        return kind
 
 
 def kind_of(store: Store, name: str) -> str:
@@ -393,12 +393,13 @@ class _Doing:
         return decision
 
     def _later(self, queue: str, message: dict[str, Any]) -> None:
-        if queue.startswith((OWN, TRANSMISSION)):
+        kept = (OWN, TRANSMISSION) if self._manager is None else (OWN, TRANSMISSION, OUTBOX)
+        if queue.startswith(kept):
             raise MessageError(
                 f"address: found {queue!r}, allowed: a queue that is not the server's"
             )
         if queue in self._missing:
-            raise _gone(queue)
+            raise GoneError(gone(queue))
         if queue.startswith(TEMPORARY):
             left = min(message.get("expires") or KEPT, KEPT)
             message, queue = {**message, "group": queue, "expires": left}, MESSAGES
@@ -413,7 +414,3 @@ def _answer(decision: StoreDecision, wanted: Answer) -> dict[str, Any]:
         "outcome": decision.outcome,
     }
     return {"body": messages.answer(decision.destination, fields, wanted.correlation)}
-
-
-def _gone(address: str) -> GoneError:
-    return GoneError(f"{address}: found a temporary queue that is gone, or never was")

@@ -308,6 +308,17 @@ def outgoing(envelope: bytes | None, body: object, facts: DeliveryFacts) -> byte
     return _header(durable, priority, ttl, before + facts.attempt - 1) + rest
 
 
+def durable(raw: bytes) -> bytes:
+    """The same message, which a broker is to keep though it is killed."""
+    parts = sections(raw)
+    header = parts[0] if parts[0].kind == HEADER else None
+    fields = [] if header is None else _list_of(raw, header)
+    kept, priority, ttl, before = _of_header(fields)
+    if kept is True:
+        return raw
+    return _header(True, priority, ttl, before) + raw[0 if header is None else header.end :]
+
+
 USUAL, HIGHEST = 4, 9
 """Of priorities over AMQP: that of a message without one, and the highest."""
 STEP: Final = 25

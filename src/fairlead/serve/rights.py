@@ -8,8 +8,8 @@ from typing import Final
 from fairlead.balance.objects import MAX_NAME, repr_of
 from fairlead.config.serving import DEEDS, Deed, Refusal, Right, ServingFile
 from fairlead.config.wildcards import wildcard
-from fairlead.serve.node.calls import TEMPORARY
 from fairlead.serve.wire.events import Condition, Link
+from fairlead.store.queues.temporary import TEMPORARY
 
 UNAUTHORIZED: Final = "amqp:unauthorized-access"
 NOT_FOUND: Final = "amqp:not-found"

@@ -12,18 +12,13 @@ from contextlib import suppress
 from typing import Final
 
 from fairlead.errors import MessageError, StaleWorkError
-from fairlead.serve.node.calls import MESSAGES, TEMPORARY
-from fairlead.store.arguments import OWN
 from fairlead.store.leasing import StoreWork
+from fairlead.store.queues.temporary import MESSAGES, TEMPORARY, THERE
 from fairlead.store.store import Store
 
-THERE: Final = f"{OWN}temporary-links"
-"""The queue whose work is the temporary queues that servers keep."""
 WAIT: Final = 2.0
 """Seconds for the work to be given back that another server has just looked at."""
 AT_ONCE: Final = 100
-KEPT: Final = 24 * 3600.0
-"""Seconds after which a message expires that came just as its queue was removed."""
 
 
 class Temporaries:

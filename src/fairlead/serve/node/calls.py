@@ -8,7 +8,6 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.errors import MessageError
-from fairlead.store.arguments import OWN
 from fairlead.store.clusters.subscription import Subscription
 from fairlead.store.queues.settlement import Settlement
 from fairlead.store.queues.taken_group import TakenGroup
@@ -16,10 +15,6 @@ from fairlead.store.queues.taken_group import TakenGroup
 QUEUE: Final = "queue"
 CLUSTER: Final = "cluster"
 SUBJECT: Final = "subject"
-TEMPORARY: Final = "temporary:"
-"""So the addresses of queues begin that live as long as a link."""
-MESSAGES: Final = f"{OWN}temporary"
-"""The queue that has what is sent to these, each a group."""
 PUT: Final = "put"
 """A queue that may be at several queue managers: the cluster of this one decides."""
 ANY: Final = "any"

@@ -19,7 +19,6 @@ from fairlead.serve.node.calls import (
     PUT,
     QUEUE,
     SUBJECT,
-    TEMPORARY,
     AgreeChannel,
     Browse,
     Call,
@@ -72,6 +71,7 @@ from fairlead.serve.wire.events import (
 )
 from fairlead.store.arguments import OWN, queue_name
 from fairlead.store.clusters.subscription import Subscription
+from fairlead.store.queues.temporary import TEMPORARY
 
 LEASE: Final = 60.0
 """Seconds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from fairlead.serve.node.calls import CLUSTER, MESSAGES, QUEUE, SUBJECT, TEMPORARY, Call, Take, Unit
+from fairlead.serve.node.calls import CLUSTER, QUEUE, SUBJECT, Call, Take, Unit
 from fairlead.serve.node.delivery_counts import DeliveryCounts
 from fairlead.serve.node.publisher_confirms import Awaiting
 from fairlead.serve.node.queue_consumers import QueueConsumers
@@ -12,6 +12,7 @@ from fairlead.serve.node.subjects import Subscribers
 from fairlead.serve.node.temporary import TemporaryQueues
 from fairlead.serve.node.write_batch import WriteBatches
 from fairlead.serve.rights import Rights
+from fairlead.store.queues.temporary import MESSAGES, TEMPORARY
 
 
 class NodeState:

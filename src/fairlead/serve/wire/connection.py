@@ -304,9 +304,10 @@ class Connection:
         session = LIB.pn_event_session(event)
         at = address(session)
         self._there -= 1
+        condition = condition_of(LIB.pn_session_remote_condition(session))
         for known in [*self._by_number.values()]:
             if known.link.session == at:
-                self._detached(known, closed=False, orderly=True)
+                self._detached(known, closed=False, orderly=True, condition=condition)
         LIB.pn_session_close(session)
         LIB.pn_session_free(session)
 

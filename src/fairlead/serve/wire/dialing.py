@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from fairlead.serve.codec import Symbol
 from fairlead.serve.wire.connection import Connection
 from fairlead.serve.wire.events import Link, Terminus
-from fairlead.serve.wire.proton import LIB, put
-
-SESSION: Final = 0
+from fairlead.serve.wire.proton import LIB, address, put
 
 
 def begin(connection: Connection, hostname: str, properties: Mapping[str, object]) -> Any:  # noqa: ANN401
@@ -52,7 +50,7 @@ def sender(
         target=Terminus(target),
         properties={},
         settled=False,
-        session=SESSION,
+        session=address(session),
     )
     LIB.pn_link_open(pointer)
     connection.adopt(link, pointer)

@@ -28,6 +28,7 @@ from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.settings import read_queue
 from fairlead.store.queues.settlement import ACCEPTED, Given, Settlement
 from fairlead.store.queues.taken_group import Claim
+from fairlead.store.queues.temporary import TEMPORARY, gone, is_there, landing
 
 HOPS: Final = 8
 """So many queue managers a message may leave; then it goes in a circle."""
@@ -154,11 +155,15 @@ def _is_own(header: Header, end: ChannelEnd) -> bool:
 
 
 def _to_own_queue(arrival: Arrival, header: Header, outgoing: OutgoingMessage) -> None:
-    queue = header.route.queue
-    if read_queue(arrival.database, queue, arrival.now) is None:
+    database, queue = arrival.database, header.route.queue
+    if queue.startswith(TEMPORARY):
+        if not is_there(database, queue, arrival.now):
+            raise MessageError(gone(queue))
+    elif read_queue(database, queue, arrival.now) is None:
         raise MessageError(f"queue: found {queue!r}, allowed: one that there is here")
-    with undone_if_refused(arrival.database):
-        arrival.engine.send(queue, lambda _: [outgoing])
+    to, message = landing(database, queue, outgoing, arrival.now)
+    with undone_if_refused(database):
+        arrival.engine.send(to, lambda _: [message])
 
 
 def _apply(arrival: Arrival, end: ChannelEnd, outgoing: OutgoingMessage) -> None:

@@ -23,6 +23,8 @@ from fairlead.store.clusters.state import read_row
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.queues.outgoing import OutgoingMessage, outgoing
+from fairlead.store.queues.settings import read_queue
+from fairlead.store.queues.temporary import TEMPORARY, gone, is_there
 
 AT = "@"
 """Between a queue and its queue manager, in an address."""
@@ -99,14 +101,13 @@ def state_of(database: Database, memory: ClusterMemory, cluster: str) -> AnyStat
     return memory.version(database, row).start.cluster
 
 
-def goes_by_cluster(state: AnyState, here: str, address: PutAddress) -> bool:
+def goes_by_cluster(state: AnyState, address: PutAddress) -> bool:
     """Whether the cluster decides where what is put there goes: else it is a queue of this store.
 
-    `here`: the queue manager of this store.
+    It does where a queue manager is named, too, be it this one.
     """
-    if any(ref.kind == QUEUE and ref.name == address.queue for ref in state.objects):
-        return True
-    return address.manager not in ("", here)
+    is_known = any(ref.kind == QUEUE and ref.name == address.queue for ref in state.objects)
+    return is_known or bool(address.manager)
 
 
 def put(
@@ -121,23 +122,50 @@ def put(
     """
     row = known_site(how.database, "put")
     state = state_of(how.database, how.memory, row.cluster)
+    request = request_of(how, row, state, address, message, binding)
+    return publish(how.database, Choices(how.database, how.memory), request, message)
+
+
+def request_of(
+    how: PutCall,
+    row: SiteRow,
+    state: AnyState,
+    address: PutAddress,
+    message: OutgoingMessage,
+    binding: Mapping[str, object],
+) -> ChoiceRequest:
+    """What a message that is put asks of the cluster. `state`: of that.
+
+    A queue that no cluster has is one of this queue manager, if there is one of that name.
+    """
     is_known = any(ref.kind == QUEUE and ref.name == address.queue for ref in state.objects)
     attributes: dict[str, object] = {**binding}
     if message.group:
         attributes["group"] = message.group
     if message.type:
         attributes["type"] = message.type
-    if is_known:
+    manager = address.manager
+    if not is_known and manager in ("", row.name):
+        manager = _own_manager(how, row, address)
+    if manager:
+        attributes["queue_manager"] = manager
+    if is_known or not manager:
         attributes["queue"] = address.queue
-    if address.manager:
-        attributes["queue_manager"] = address.manager
     is_open = attributes.get("producer") or attributes.get("bind")
     if not is_open and state.bind_default(state.key(state.values_of(attributes))) == ON_OPEN:
         attributes["bind"] = NOT_FIXED  # it was opened for this message alone
     route = OnwardRoute("" if is_known else address.queue)
-    key = message.key or ""
-    request = ChoiceRequest(row.cluster, attributes, how.now, how.actor, key, route)
-    return publish(how.database, Choices(how.database, how.memory), request, message)
+    return ChoiceRequest(row.cluster, attributes, how.now, how.actor, message.key or "", route)
+
+
+def _own_manager(how: PutCall, row: SiteRow, address: PutAddress) -> str:
+    """This queue manager, where it has a queue that no cluster has, or is named; "": neither."""
+    if address.queue.startswith(TEMPORARY):
+        if not is_there(how.database, address.queue, how.now):
+            raise MessageError(gone(address.queue))
+        return row.name
+    has_it = read_queue(how.database, address.queue, how.now) is not None
+    return row.name if has_it else address.manager
 
 
 def close_opener(

@@ -24,6 +24,7 @@ from fairlead.store.queues.engine import QueueEngine, engine_of
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.sending import other_message
 from fairlead.store.queues.settings import Queue, made_queue
+from fairlead.store.queues.temporary import landing
 
 PUBLISH_AGAIN: Final = "to publish again when there is one"
 MAKE_IT_GUARANTEED: Final = (
@@ -159,7 +160,7 @@ def hand_over(
     by_queue: dict[str, list[tuple[int, int, OutgoingMessage]]] = {}
     for place, handed in enumerate(every):
         for copy in range(len(handed.decision.copies)):
-            to, outgoing = _landing(handed, copy)
+            to, outgoing = _landing(database, handed, copy)
             by_queue.setdefault(to, []).append((place, copy, outgoing))
     keys = [[""] * len(handed.decision.copies) for handed in every]
     for to, copies in by_queue.items():
@@ -179,7 +180,7 @@ def hand_over(
     return [(handed.decision, keys[place]) for place, handed in enumerate(every)]
 
 
-def _landing(handed: HandedOver, copy: int) -> tuple[str, OutgoingMessage]:
+def _landing(database: Database, handed: HandedOver, copy: int) -> tuple[str, OutgoingMessage]:
     """The queue for a copy of a message, and the message as it is there."""
     cluster, request = handed.version.start.cluster, handed.request
     member = handed.version.member_of[handed.decision.to[copy][0]]
@@ -190,7 +191,8 @@ def _landing(handed: HandedOver, copy: int) -> tuple[str, OutgoingMessage]:
             raise MessageError(
                 f"queue: found none, allowed: the name of a queue of {cluster.object_of(member)}"
             )
-        return queue, replace(handed.outgoing, key=handed.outgoing.key or request.route.id)
+        message = replace(handed.outgoing, key=handed.outgoing.key or request.route.id)
+        return landing(database, queue, message, request.now)
     name, _ = handed.decision.copies[copy]
     queue = cluster.queue(member) or name
     if not cluster.forwards:

@@ -18,6 +18,7 @@ from fairlead.store.queues.settings import made_queue, read_queue
 from fairlead.store.queues.taken_group import Claim
 
 if TYPE_CHECKING:
+    from fairlead.store.channels.outbox import Relayed
     from fairlead.store.channels.receiving import Arrival, ChannelEnd
     from fairlead.store.channels.rows import ChannelBatch
 
@@ -186,3 +187,19 @@ class ChannelMoves:
 
         with self._writing() as writing:
             return rechoose(self._arrival(writing, claim), channel)
+
+    def outboxes(self) -> list[str]:
+        """The outboxes that there are."""
+        from fairlead.store.channels.outbox import outboxes
+
+        with self._reading() as database:
+            return outboxes(database)
+
+    @again
+    def relay(self, outbox: str, claim: Claim) -> Relayed:
+        """Put the next messages of an outbox."""
+        from fairlead.store.channels.outbox import relay
+
+        self._context.check_disk()
+        with self._writing() as writing:
+            return relay(self._arrival(writing, claim), outbox)

@@ -198,7 +198,7 @@ class StoreChannels(StoreVerbs):
                 return OpenedQueue(goes_by_cluster=False)
             state = state_of(database, self._context.memory, row.cluster)
             address = PutAddress.of(queue)
-            return OpenedQueue(goes_by_cluster(state, row.name, address))
+            return OpenedQueue(goes_by_cluster(state, address))
 
 
 def _no_channel(database: Database, channel: str) -> MessageError:

@@ -22,7 +22,10 @@ BEGIN
     PERFORM fairlead._refuse(format('cluster %L: found the policy %s with these options, which '
       'plain SQL does not know, allowed: msmq, weighted, round-robin and hot-standby, or '
       'compositions that choose as they do, without affinity, slow_start and failback_delay; '
-      'the library can', p_cluster, policy), 'FL005');
+      'the library can%s', p_cluster, policy, CASE WHEN EXISTS (
+        SELECT 1 FROM fairlead.queue_managers m WHERE m.cluster = p_cluster)
+      THEN ', and so can whoever sends to outbox:QUEUE, which its queue manager puts to QUEUE'
+      ELSE '' END), 'FL005');
   END IF;
   names := ARRAY (SELECT c.name FROM fairlead.clusters c ORDER BY c.name COLLATE "C");
   PERFORM fairlead._refuse(format('cluster: found %L, allowed: %s%s', p_cluster,

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -38,6 +39,51 @@ class Control:
         ).stdout
 
 
+class RabbitMq:
+    """A server in a folder, with durable queues; it can be killed, and started again."""
+
+    def __init__(self, folder: Path, queues: Sequence[str], plugins: Sequence[str] = ()) -> None:
+        """`plugins`: besides the one for AMQP 1.0. Nothing runs before `start`."""
+        folder.mkdir()
+        self.port, *others = _free(3)
+        self.names = {**os.environ, **_settings(folder, queues, self.port, *others, plugins)}
+        self._programs: list[subprocess.Popen[bytes]] = []
+
+    @staticmethod
+    def is_there() -> bool:
+        """Whether it is installed."""
+        return shutil.which("epmd") is not None and SERVER.exists()
+
+    def start(self) -> None:
+        """Until it listens."""
+        epmd = shutil.which("epmd")
+        assert epmd is not None
+        if not self._programs:  # else the server leaves one behind
+            self._programs.append(subprocess.Popen([epmd], env=self.names))
+        server = subprocess.Popen(
+            [SERVER], env=self.names, stdout=subprocess.DEVNULL, start_new_session=True
+        )
+        self._programs.append(server)
+        _wait_for(self.port)
+
+    def kill(self) -> None:
+        """The server goes, without a word."""
+        server = self._programs.pop()
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+        with suppress(OSError):  # it is closed a moment later
+            while True:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                time.sleep(0.05)
+
+    def stop(self) -> None:
+        """All goes."""
+        for program in reversed(self._programs):
+            program.terminate()
+            program.wait()
+        self._programs.clear()
+
+
 @contextmanager
 def rabbitmq(
     folder: Path, queues: Sequence[str], *plugins: str, control: list[Control] | None = None
@@ -46,24 +92,17 @@ def rabbitmq(
 
     `plugins`: besides the one for AMQP 1.0. `control`: gets what commands it.
     """
-    epmd = shutil.which("epmd")
-    if epmd is None or not SERVER.exists():
+    if not RabbitMq.is_there():
         yield None
         return
-    folder.mkdir()
-    port, *others = _free(3)
-    names = {**os.environ, **_settings(folder, queues, port, *others, plugins=plugins)}
+    server = RabbitMq(folder, queues, plugins)
     if control is not None:
-        control.append(Control(names))
-    daemon = subprocess.Popen([epmd], env=names)  # else the server leaves one behind
-    server = subprocess.Popen([SERVER], env=names, stdout=subprocess.DEVNULL)
+        control.append(Control(server.names))
     try:
-        _wait_for(port)
-        yield port
+        server.start()
+        yield server.port
     finally:
-        for each in (server, daemon):
-            each.terminate()
-            each.wait()
+        server.stop()
 
 
 def address(queue: str) -> str:
@@ -77,7 +116,7 @@ def _settings(
     port: int,
     between: int,
     names: int,
-    plugins: Sequence[str] = (),
+    plugins: Sequence[str],
 ) -> dict[str, str]:
     place = {"vhost": "/", "durable": True, "auto_delete": False, "arguments": {}}
     guest = {"name": "guest", "password": "guest", "tags": "administrator"}
@@ -95,7 +134,7 @@ def _settings(
     )
     return {
         "HOME": str(folder),
-        "RABBITMQ_NODENAME": "bench@localhost",
+        "RABBITMQ_NODENAME": "fairlead@localhost",
         "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
         "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
         "RABBITMQ_MNESIA_BASE": str(folder / "mnesia"),
