@@ -12,7 +12,7 @@ from fairlead.serve import message as messages
 from fairlead.serve.codec import DescribedValue, ULong, encode
 from fairlead.serve.executor import Executor
 from fairlead.serve.node.calls import Call, More, Take, Write
-from fairlead.serve.node.links import ClientConnection
+from fairlead.serve.node.connections import ClientConnection
 from fairlead.serve.node.node import Node
 from fairlead.serve.node.open_transaction import OpenTransaction
 from fairlead.serve.node.transactions import DECLARE, DISCHARGE
@@ -402,7 +402,7 @@ class World:
                 if not self.left:
                     break
                 time.sleep(0.05)  # something was given back often, and waits
-                self.node.arrived()
+                self.node.state.arrived()
             for delivery, number in [*receiver.has.items()]:
                 del receiver.has[delivery]
                 self.finished.add(number)

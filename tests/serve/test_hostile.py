@@ -146,7 +146,7 @@ def test_links_that_come_and_go_do_not_pile_up(served: Served) -> None:
     assert peer.conditions() == []
     peer.close()
     node = served.server.node
-    eventually(lambda: not node._names and not node._open)
+    eventually(lambda: not node.links.names and not node.links.connections)
 
 
 def attached(served: Served, links: int = 1) -> Raw:

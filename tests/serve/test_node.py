@@ -31,7 +31,7 @@ def run(folder: Path, seed: int, messages: int, **more: Any) -> World:
         ((status),) = [each for each in store.queues() if each.queue == QUEUE]
         assert (status.messages, status.dead) == (0, len(store.dead(QUEUE, 10**6)))
         assert store.check() == []
-        assert not world.node.busy
+        assert not world.node.state.busy
         return world
 
 

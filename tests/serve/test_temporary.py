@@ -226,7 +226,9 @@ def test_a_link_that_has_ended_is_made_no_queue(monkeypatch: pytest.MonkeyPatch)
         for _ in range(many):
             gone = Raw(served.server.places[0])
             gone.say(opening(), beginning(), attaching(0, None, receives=True))
-            wait_until(lambda: any(each.waiting for each in served.server.node._open.values()))
+            wait_until(
+                lambda: any(each.waiting for each in served.server.node.links.connections.values())
+            )
             gone.close()
             wait_until(lambda: not served.server.sessions)
         go_on.set()

@@ -29,7 +29,8 @@ from fairlead.serve.node.calls import (
     Subscribe,
     Write,
 )
-from fairlead.serve.node.links import LEASE, ClientConnection
+from fairlead.serve.node.connections import ClientConnection
+from fairlead.serve.node.links import LEASE
 from fairlead.serve.node.node import Node
 from fairlead.serve.rights import Rights, named_by
 from fairlead.serve.session import Session
@@ -124,15 +125,17 @@ class Server:
         for server in self._sockets:
             server.close()
         if self.places:
-            connected, in_hand = len(self.sessions), self.node.in_hand
+            connected, in_hand = len(self.sessions), self.node.state.in_hand
             LOGGER.info("event=stopping connections=%d in_hand=%d", connected, in_hand)
         self.node.stop()
         await self._settled(grace)
         self.node.close()
         self.moved()
         await self._settled(ENDING)
-        if self.node.busy:
-            LOGGER.warning("event=left in_hand=%d: the store did not answer", self.node.in_hand)
+        if self.node.state.busy:
+            LOGGER.warning(
+                "event=left in_hand=%d: the store did not answer", self.node.state.in_hand
+            )
         for session in [*self.sessions]:
             session.end()
         for task in self._tasks:
@@ -148,8 +151,8 @@ class Server:
     async def _settled(self, seconds: float) -> None:
         """Wait until nothing is under way, or for so long; a little longer for what is taken."""
         until, last = time.monotonic() + seconds, time.monotonic() + max(seconds, ENDING)
-        while (self.node.busy and time.monotonic() < until) or (  # noqa: ASYNC110 - threads end it
-            self.node.taking and time.monotonic() < last
+        while (self.node.state.busy and time.monotonic() < until) or (  # noqa: ASYNC110 - threads end it
+            self.node.state.taking and time.monotonic() < last
         ):
             await asyncio.sleep(0.01)
 
@@ -171,7 +174,7 @@ class Server:
         try:
             run = asyncio.get_running_loop().run_in_executor
             async with self._free if pool is self._threads else nullcontext():
-                if self.node.is_wanted(call):
+                if self.node.links.is_wanted(call):
                     result = await run(pool, self._executor.execute, call)
                 else:  # whose links come and go keeps neither others waiting nor memory
                     failed = LINK_ENDED
@@ -221,7 +224,7 @@ class Server:
 
     async def _hear(self) -> None:
         """Hear once what comes from elsewhere, or becomes due, for queues with receivers."""
-        queues = self.node.wanted
+        queues = self.node.state.wanted
         if not queues:
             self._changed.clear()
             await self._changed.wait()
@@ -233,10 +236,10 @@ class Server:
             await asyncio.sleep(LISTEN)
             return
         if heard:
-            self.node.arrived(queues)
+            self.node.state.arrived(queues)
             self.moved()
             # what is there and nobody wants is heard of again at once
-            await asyncio.sleep(0.001 if self.node.wants else UNWANTED)
+            await asyncio.sleep(0.001 if self.node.state.wants else UNWANTED)
 
     def keep(self, work: Any) -> None:  # noqa: ANN401 - a coroutine
         """Let something go on until the server stops."""
@@ -255,7 +258,7 @@ class Server:
     def govern(self, access: Access) -> None:
         """From now on other users, rights and limits; connections stay."""
         self.access = access
-        self.node.govern(*_of_node(access))
+        self.node.links.govern(*_of_node(access))
         self.moved()
 
     def _session(self, *, secure: bool) -> Session:

@@ -39,7 +39,7 @@ def page(server: Server) -> str:
         meaning="Bytes of messages that wait for the database.",
     )
     exposition.add(
-        *("fairlead_serve_guaranteed_open", "gauge", {}, server.node.awaited),
+        *("fairlead_serve_guaranteed_open", "gauge", {}, server.node.state.awaited),
         meaning="Guaranteed messages whose publishers wait for receivers to acknowledge them.",
     )
     for name, value in list(counts.refused.items()):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from fairlead.serve.access import Access
-from fairlead.serve.node.links import ClientConnection
+from fairlead.serve.node.connections import ClientConnection
 from fairlead.serve.node.node import Node
 from fairlead.serve.sasl import Entered, Login, Refused, Sasl, Step
 from fairlead.serve.wire.connection import Connection
@@ -286,7 +286,7 @@ class Session(asyncio.Protocol):
             self._abort_at = time.monotonic() + self._server.access.introduction
         was_full, self._was_full = self._was_full, wire.full
         if was_full and not wire.full and self.peer is not None:
-            self._server.node.resumed(self.peer)
+            self._server.node.links.resumed(self.peer)
 
     def _send(self, wire: Connection) -> None:
         if data := wire.output():

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.balance.policies.ibm_mq_objects import TRANSMISSION
@@ -20,7 +16,6 @@ from fairlead.serve.node.browsing import ROOM, BrowserLink
 from fairlead.serve.node.calls import (
     ANY,
     CLUSTER,
-    MESSAGES,
     PUT,
     QUEUE,
     SUBJECT,
@@ -34,11 +29,9 @@ from fairlead.serve.node.calls import (
     Project,
     Resolve,
     Subscribe,
-    Take,
-    Unit,
 )
 from fairlead.serve.node.channel_links import ChannelLink
-from fairlead.serve.node.client_log import Who, client_ended, link_refused, lost
+from fairlead.serve.node.client_log import client_ended, link_refused, lost
 from fairlead.serve.node.conditions import (
     DELETED,
     FORCED,
@@ -48,7 +41,7 @@ from fairlead.serve.node.conditions import (
     STOLEN,
     condition_of,
 )
-from fairlead.serve.node.delivery_counts import DeliveryCounts
+from fairlead.serve.node.connections import Attachment, ClientConnection
 from fairlead.serve.node.link_requests import (
     TOPIC,
     done_of,
@@ -57,28 +50,23 @@ from fairlead.serve.node.link_requests import (
     wanted_of,
 )
 from fairlead.serve.node.port import Wire
-from fairlead.serve.node.publisher_confirms import Awaiting
-from fairlead.serve.node.queue_consumers import QueueConsumers, ReceiverLink
+from fairlead.serve.node.queue_consumers import ReceiverLink
 from fairlead.serve.node.senders import Said, SenderLink
+from fairlead.serve.node.state import NodeState
 from fairlead.serve.node.subjects import (
     PREFIX,
     WARM,
     SubjectRequest,
-    Subscribers,
     name_by,
     refusal_of,
     said_in,
     subject_in,
     wanted_by,
 )
-from fairlead.serve.node.temporary import TemporaryQueues
 from fairlead.serve.node.transactions import Coordinator
-from fairlead.serve.node.write_batch import WriteBatches
 from fairlead.serve.rights import Rights
-from fairlead.serve.sasl import NOBODY
 from fairlead.serve.wire.events import (
     Condition,
-    Flowed,
     Link,
     near,
 )
@@ -90,107 +78,40 @@ LEASE: Final = 60.0
 LINKS: Final = 1000
 QUESTION: Final = 4096
 """Bytes that a link counts for while the store is asked what it is for."""
-Attachment = SenderLink | ReceiverLink | BrowserLink | ChannelLink | Coordinator
 
 
-class ClientConnection(Struct, eq=False):
-    """A connection, and the links on it."""
+class Links:
+    """The links of a server's connections."""
 
-    wire: Wire
-    container: str = ""
-    host: str = ""
-    """The virtual host that it wants."""
-    user: str = NOBODY
-    links: dict[int, Attachment] = {}
-    """By their numbers, once they are answered."""
-    waiting: set[int] = set()
-    """Links of which is still to be found out what they are for."""
-    flows: dict[int, Flowed] = {}
-    """What such links said of their credit meanwhile."""
-    browses: deque[Browse] = msgspec.field(default_factory=deque)
-    """What its links that only look are still to be shown: it is looked for one by one."""
-    looking: bool = False
-    place: str = ""
-    """Its address."""
-    refused: int = 0
-    """So many of its links were."""
-    lost: dict[str, int] = {}
-    """What it had in hand of each queue as it was lost."""
-
-    @property
-    def who(self) -> Who:
-        """As its operator is told of it."""
-        return Who(self.place, self.user, self.container, self.host)
-
-
-class Links(ABC):
-    """The connections of a server, their links, and the queues from which they receive."""
-
-    def __init__(
-        self,
-        lease: float = LEASE,
-        name: str = "",
-        rights: Rights | None = None,
-        links: int = LINKS,
-        raises: Callable[[str], bool] = lambda _: False,
-        *,
-        one_writer: bool = False,
-    ) -> None:
-        """`lease`: seconds for which groups are taken; they are kept as long as their links are.
-
-        `name`: the server's, by which subjects keep their lists; "": that of all that have none.
-        `rights`: who may do what; None: all may. `links`: so many may be on one connection.
-        `raises`: of which queues a message's priority raises its group. `one_writer`: whether one
-        transaction at a time writes in the store, so that to take in one of its own gains nothing.
-        """
-        self._one_writer = one_writer
-        self._raises = raises
-        self._rights = Rights()
-        self._rights.become(rights or Rights())
-        self._most_links = links
-        self._lease = lease
-        self._server = name
-        self._now = 0.0
-        self._calls: list[Call] = []
-        self._units = WriteBatches(self._stored)
-        self._submit = self._units.submit
-        self._consumers: dict[str, QueueConsumers] = {}
-        self._tries = DeliveryCounts()
-        self._open: dict[int, ClientConnection] = {}
-        self._names: dict[tuple[str, ...], tuple[ClientConnection, Link]] = {}
+    def __init__(self, state: NodeState, server: str, most: int) -> None:
+        """`server`: its name. `most`: so many links may be on one connection."""
+        self._state = state
+        self._server = server
+        self._most_links = most
+        self.connections: dict[int, ClientConnection] = {}
+        """All that are open, by their `id`."""
+        self.names: dict[tuple[str, ...], tuple[ClientConnection, Link]] = {}
         """Links by what `_key_of` says: there is one of each."""
         self._openers: dict[tuple[int, int], CloseOpener] = {}
         """By connection and link: what is to be done when it ends."""
-        self._subscribers = Subscribers(self._ask, self._submit)
-        self._awaiting = Awaiting(self._ask)
-        self._temporary = TemporaryQueues(self._ask, self._submit)
-        self.stopped = False
 
     def govern(self, rights: Rights, links: int, raises: Callable[[str], bool]) -> None:
         """From now on others may do what: connections and links that may not be any more end."""
-        self._rights.become(rights)
-        self._most_links, self._raises = links, raises
-        for peer in [*self._open.values()]:
+        self._state.rights.become(rights)
+        self._most_links, self._state.raises = links, raises
+        for peer in [*self.connections.values()]:
             refused = rights.refusal_of_client(peer.user, peer.container, peer.place)
             if refused is not None:
                 client_ended(peer.who, refused)
-                self._gone(peer, orderly=True)
+                self.gone(peer, orderly=True)
                 peer.wire.close(refused)
                 continue
             for peer_link in [*peer.links.values()]:
-                why = self._rights.refusal_of_link(peer.user, peer.host, peer_link.link)
+                why = self._state.rights.refusal_of_link(peer.user, peer.host, peer_link.link)
                 if why is not None:
-                    self._end_link(peer, peer_link.link, why)
+                    self.end_link(peer, peer_link.link, why)
 
-    @abstractmethod
-    def _stored(self, unit: Unit) -> None:
-        """A unit has happened: what it sent may be for somebody here."""
-
-    @abstractmethod
-    def arrived(self, queues: Iterable[str] | None = None) -> None:
-        """Something may have come to these queues, or to any: from elsewhere, or as it is due."""
-
-    def _attached(self, peer: ClientConnection, link: Link) -> None:
+    def attached(self, peer: ClientConnection, link: Link) -> None:
         if TOPIC in near(link).capabilities:
             _become_subject(link)
         if link.sends and link.source.absent:
@@ -203,11 +124,11 @@ class Links(ABC):
         self._steal(peer, link)
         if link.target.coordinates:
             peer.wire.attach(link)
-            peer.links[link.number] = Coordinator(peer.wire, link, self._submit)
+            peer.links[link.number] = Coordinator(peer.wire, link, self._state.submit)
             return
         if near(link).dynamic:
             self._asks(peer, link)
-            self._calls.append(Make((peer, link)))
+            self._state.calls.append(Make((peer, link)))
             return
         address = near(link).address
         subject = subject_in(address)
@@ -221,16 +142,16 @@ class Links(ABC):
         self._asks(peer, link)
         if address.startswith(TRANSMISSION):
             channel = address.removeprefix(TRANSMISSION)
-            self._calls.append(AgreeChannel(channel, link.properties, (peer, link)))
+            self._state.calls.append(AgreeChannel(channel, link.properties, (peer, link)))
             return
         if link.sends and link.source.copies:
             peer.browses.append(Browse(address, (peer, link), wanted=wanted_of(link)))
-            self._browse_next(peer)
+            self.browse_next(peer)
         else:
-            self._calls.append(Resolve(address, (peer, link)))
+            self._state.calls.append(Resolve(address, (peer, link)))
 
     def _refusal_of_any(self) -> Condition | None:
-        return Condition(FORCED, "the server is stopping") if self.stopped else None
+        return Condition(FORCED, "the server is stopping") if self._state.stopped else None
 
     def _refusal(self, link: Link) -> Condition | None:
         if (why := self._refusal_of_any()) is not None:
@@ -264,20 +185,20 @@ class Links(ABC):
             return Condition(
                 LIMIT, f"links: found more than {most} on a connection, allowed: {most}"
             )
-        return self._rights.refusal_of_link(peer.user, peer.host, link)
+        return self._state.rights.refusal_of_link(peer.user, peer.host, link)
 
     def _denial_to(self, peer: ClientConnection) -> Callable[[str], Condition | None]:
         """Asks why a peer's message may not go to an address that it names itself."""
-        return partial(self._rights.refusal, peer.user, peer.host, "send")
+        return partial(self._state.rights.refusal, peer.user, peer.host, "send")
 
     def _steal(self, peer: ClientConnection, link: Link) -> None:
         key = _key_of(peer, link)
-        before = self._names.get(key)
+        before = self.names.get(key)
         if before is not None:
-            self._end_link(*before, Condition(STOLEN, "another connection has attached the link"))
-        self._names[key] = peer, link
+            self.end_link(*before, Condition(STOLEN, "another connection has attached the link"))
+        self.names[key] = peer, link
 
-    def _found_out(
+    def found_out(
         self,
         call: AgreeChannel | Browse | Resolve | Make | Project | Subscribe | Find,
         result: Any,  # noqa: ANN401 - as the call says
@@ -318,7 +239,9 @@ class Links(ABC):
             return
         symbols = {Symbol(name): value for name, value in agreed.properties.items()}
         peer.wire.attach(link, properties=symbols)
-        channel = peer.links[link.number] = ChannelLink(peer.wire, link, agreed.end, self._ask)
+        channel = peer.links[link.number] = ChannelLink(
+            peer.wire, link, agreed.end, self._state.ask
+        )
         channel.begin()
 
     def _resolved(self, call: Resolve, kind: str, error: Exception | None) -> None:
@@ -331,7 +254,7 @@ class Links(ABC):
                 why = "found a cluster, allowed: a queue; messages are received from the queues"
                 self._refuse(peer, link, Condition(NOT_ALLOWED, why))
                 return
-            if call.name.startswith(TEMPORARY) and not self._temporary.is_of(peer, call.name):
+            if call.name.startswith(TEMPORARY) and not self._state.temporary.is_of(peer, call.name):
                 why = f"{call.name}: found another connection's, allowed: one's own"
                 self._refuse(peer, link, Condition(NOT_ALLOWED, why))
                 return
@@ -350,15 +273,15 @@ class Links(ABC):
         peer, link = call.owner
         peer.looking = False
         if not self._answered(peer, link, error):
-            self._browse_next(peer)
+            self.browse_next(peer)
             return
         peer.wire.attach(link, filters=done_of(link))
         browser = peer.links[link.number] = BrowserLink(peer.wire, link, value)
         if (flowed := peer.flows.pop(link.number, None)) is not None:
-            browser.flow(flowed.credit, drain=flowed.drain, now=self._now)
-        self._browse_next(peer)
+            browser.flow(flowed.credit, drain=flowed.drain, now=self._state.now)
+        self.browse_next(peer)
 
-    def _browse_next(self, peer: ClientConnection) -> None:
+    def browse_next(self, peer: ClientConnection) -> None:
         """Look for what the next link of a peer is to be shown, once the peer has taken enough."""
         most = min(ROOM, peer.wire.most_held)
         while peer.browses and not peer.looking and peer.wire.held + most <= peer.wire.most_held:
@@ -366,7 +289,7 @@ class Links(ABC):
             if call.owner[1].number in peer.waiting:
                 call.room = most
                 peer.looking = True
-                self._calls.append(call)
+                self._state.calls.append(call)
 
     def _sends(
         self,
@@ -378,11 +301,11 @@ class Links(ABC):
     ) -> None:
         deny = self._denial_to(peer)
         sender = SenderLink(
-            *(peer.wire, link, to, kind, self._submit),
+            *(peer.wire, link, to, kind, self._state.submit),
             said=said,
             deny=deny,
-            raises=self._raises,
-            awaiting=None if TOPIC in link.target.capabilities else self._awaiting,
+            raises=self._state.raises,
+            awaiting=None if TOPIC in link.target.capabilities else self._state.awaiting,
         )
         peer.links[link.number] = sender
         sender.grant()
@@ -390,7 +313,7 @@ class Links(ABC):
     def _receives(self, peer: ClientConnection, receiver: ReceiverLink) -> None:
         number = receiver.link.number
         peer.links[number] = receiver
-        consumers = self._consumers_of(receiver.queue)
+        consumers = self._state.consumers_of(receiver.queue)
         consumers.join(receiver)
         if (flowed := peer.flows.pop(number, None)) is not None:
             consumers.flow(receiver, flowed.credit, drain=flowed.drain)
@@ -399,10 +322,10 @@ class Links(ABC):
         """A queue that lives as long as a link."""
         peer, link = call.owner
         if error is None:
-            self._temporary.made(address, peer, link)
+            self._state.temporary.made(address, peer, link)
         if not self._answered(peer, link, error):
             if error is None:
-                self._temporary.remove(address)
+                self._state.temporary.remove(address)
             return
         peer.wire.attach(link, address=address)
         if link.sends:
@@ -418,9 +341,9 @@ class Links(ABC):
             return
         self._asks(peer, link)
         if link.sends:
-            self._calls.append(Subscribe(wanted, (peer, link)))
+            self._state.calls.append(Subscribe(wanted, (peer, link)))
         else:
-            self._calls.append(Project(peer.host, (peer, link, subject)))
+            self._state.calls.append(Project(peer.host, (peer, link, subject)))
 
     def _publishes(self, call: Project, cluster: str, error: Exception | None) -> None:
         peer, link, subject = call.owner
@@ -439,7 +362,7 @@ class Links(ABC):
             return
         self._steal(peer, link)
         self._asks(peer, link)
-        self._calls.append(Find(peer.host, name_by(link, peer.container), (peer, link)))
+        self._state.calls.append(Find(peer.host, name_by(link, peer.container), (peer, link)))
 
     def _found(self, call: Find, subject: str | None, error: Exception | None) -> None:
         peer, link = call.owner
@@ -458,17 +381,17 @@ class Links(ABC):
             return
         self._asks(peer, link)
         wanted = SubjectRequest(peer.host, subject, call.name, True, True, WARM)
-        self._calls.append(Subscribe(wanted, (peer, link), is_found=True))
+        self._state.calls.append(Subscribe(wanted, (peer, link), is_found=True))
 
     def _subscribed(
         self, call: Subscribe, subscription: Subscription, error: Exception | None
     ) -> None:
         peer, link = call.owner
         if error is None:
-            self._subscribers.joined(subscription, link)
+            self._state.subscribers.joined(subscription, link)
         if not self._answered(peer, link, error):
             if error is None:
-                self._subscribers.left(subscription, link, closed=False, orderly=True)
+                self._state.subscribers.left(subscription, link, closed=False, orderly=True)
             return
         peer.wire.attach(link, source=subscription.subject if call.is_found else "")
         self._receives(
@@ -486,57 +409,53 @@ class Links(ABC):
             self._refuse(peer, link, condition_of(error))
         return error is None
 
-    def _detached(self, peer: ClientConnection, link: Link, *, closed: bool, orderly: bool) -> None:
+    def detached(self, peer: ClientConnection, link: Link, *, closed: bool, orderly: bool) -> None:
         peer.waiting.discard(link.number)
         peer.flows.pop(link.number, None)
         peer_link = peer.links.pop(link.number, None)
         key = _key_of(peer, link)
-        if self._names.get(key) == (peer, link):
-            del self._names[key]
+        if self.names.get(key) == (peer, link):
+            del self.names[key]
         if (closing := self._openers.pop((id(peer), link.number), None)) is not None:
-            self._calls.append(closing)
+            self._state.calls.append(closing)
         self._end_attachment(peer_link)
         if isinstance(peer_link, ReceiverLink):
             if not orderly and peer_link.under_way:
                 before = peer.lost.get(peer_link.queue, 0)
                 peer.lost[peer_link.queue] = before + len(peer_link.under_way)
-            self._consumers_of(peer_link.queue).leave(peer_link, orderly=orderly)
-            self._forget(peer_link.queue)
+            self._state.consumers_of(peer_link.queue).leave(peer_link, orderly=orderly)
+            self._state.forget(peer_link.queue)
             if peer_link.subscription is not None:
-                self._subscribers.left(peer_link.subscription, link, closed=closed, orderly=orderly)
+                self._state.subscribers.left(
+                    peer_link.subscription, link, closed=closed, orderly=orderly
+                )
         self._remove_temporary(peer, link)
 
     def _end_attachment(self, peer_link: Attachment | None) -> None:
         if isinstance(peer_link, Coordinator | BrowserLink):
             peer_link.end()
         if isinstance(peer_link, SenderLink):
-            self._awaiting.forget(peer_link)
+            self._state.awaiting.forget(peer_link)
 
     def _remove_temporary(self, peer: ClientConnection, link: Link) -> None:
         """The queues that live as long as a link."""
-        for address in self._temporary.made_for(link):
+        for address in self._state.temporary.made_for(link):
             why = Condition(DELETED, f"{address}: the link has ended for which it was made")
             for other_link in [*peer.links.values()]:
                 if isinstance(other_link, ReceiverLink) and other_link.queue == address:
-                    self._end_link(peer, other_link.link, why)
-            self._temporary.remove(address)
+                    self.end_link(peer, other_link.link, why)
+            self._state.temporary.remove(address)
 
     def resumed(self, peer: ClientConnection) -> None:
         """A peer that was full can be sent messages again."""
         for peer_link in [*peer.links.values()]:
             if isinstance(peer_link, ReceiverLink):
-                consumers = self._consumers_of(peer_link.queue)
+                consumers = self._state.consumers_of(peer_link.queue)
                 consumers.serve(peer_link)
                 consumers.look()
             elif isinstance(peer_link, BrowserLink):
-                peer_link.serve(self._now)
-        self._browse_next(peer)
-
-    def _forget(self, queue: str) -> None:
-        """A queue that nobody receives from any more."""
-        consumers = self._consumers[queue]
-        if not consumers.links and not consumers.taking:
-            del self._consumers[queue]
+                peer_link.serve(self._state.now)
+        self.browse_next(peer)
 
     def _refuse(self, peer: ClientConnection, link: Link, why: Condition) -> None:
         peer.wire.refuse(link, why)
@@ -546,46 +465,28 @@ class Links(ABC):
         link_refused(peer.who, link, why, peer.refused)
         peer.refused += 1
 
-    def _end_link(self, peer: ClientConnection, link: Link, why: Condition) -> None:
+    def end_link(self, peer: ClientConnection, link: Link, why: Condition) -> None:
         self._tell_refused(peer, link, why)
         if link.open:
             peer.wire.detach(link, why)
         else:
             peer.wire.refuse(link, why)
-        self._detached(peer, link, closed=True, orderly=True)
+        self.detached(peer, link, closed=True, orderly=True)
 
-    def _end_too_long(self, peer: ClientConnection) -> None:
+    def end_too_long(self, peer: ClientConnection) -> None:
         """End the links whose client keeps a message for longer than its queue allows."""
         for peer_link in [*peer.links.values()]:
             if isinstance(peer_link, ReceiverLink) and peer_link.too_long:
-                self._end_link(peer, peer_link.link, Condition(LIMIT, peer_link.too_long))
+                self.end_link(peer, peer_link.link, Condition(LIMIT, peer_link.too_long))
 
-    def _gone(self, peer: ClientConnection, *, orderly: bool) -> None:
+    def gone(self, peer: ClientConnection, *, orderly: bool) -> None:
         peer.browses.clear()
         for peer_link in [*peer.links.values()]:
-            self._detached(peer, peer_link.link, closed=False, orderly=orderly)
-        self._open.pop(id(peer), None)
+            self.detached(peer, peer_link.link, closed=False, orderly=orderly)
+        self.connections.pop(id(peer), None)
         if peer.lost:
             lost(peer.who, peer.lost)
             peer.lost = {}
-
-    def _consumers_of(self, queue: str) -> QueueConsumers:
-        consumers = self._consumers.get(queue)
-        if consumers is None:
-            group = queue if queue.startswith(TEMPORARY) else None
-            of = MESSAGES if group else queue
-            consumers = self._consumers[queue] = QueueConsumers(
-                *(of, group, self._ask, self._submit, self._tries), raises=self._raises(queue)
-            )
-            consumers.stopped = self.stopped
-        consumers.now = self._now
-        return consumers
-
-    def _ask(self, call: Call) -> None:
-        if self._one_writer and isinstance(call, Take):
-            self._units.take(call)
-        else:
-            self._calls.append(call)
 
 
 def _become_subject(link: Link) -> None:

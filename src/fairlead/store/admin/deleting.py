@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fairlead.balance.objects import listed, repr_of
 from fairlead.errors import MessageError
 from fairlead.store.admin.purging import check_is_users
-from fairlead.store.admin.queues import LOCK_TIMEOUT
+from fairlead.store.database.locks import lock_queues
 from fairlead.store.database.port import Database
 from fairlead.store.dialogs import declared
 from fairlead.store.journal.log import Log
@@ -27,13 +27,10 @@ def check_unused(database: Database, queue: Queue) -> None:
 
 def delete(database: Database, name: str, now: int | None, actor: str, reason: str) -> None:
     """Delete a queue in which nothing is. Raises MessageError."""
+    check_unused(database, known_queue(database, name, now))
+    lock_queues(database)  # senders look at queues first: none is about to add to it
     queue = known_queue(database, name, now)
     check_unused(database, queue)
-    if not database.has_one_writer:  # senders look at queues first: none is about to add to it
-        database.run("lock_timeout", milliseconds=str(LOCK_TIMEOUT))
-        database.run("lock_queues")
-        queue = known_queue(database, name, now)
-        check_unused(database, queue)
     ((messages, delayed, dead),) = database.run("what_is_in", queue=queue.id)
     counts = {"waiting": messages, "delayed": delayed, "dead": dead}
     if contents := [f"{count} {what}" for what, count in counts.items() if count]:

@@ -16,6 +16,7 @@ from fairlead.order.key import NO_ENTRY, NOTHING, Entry
 from fairlead.store.admin.switching import off, off_columns
 from fairlead.store.arguments import MAX_NUMBER, REMEMBERED, whole
 from fairlead.store.database.clock import time_of
+from fairlead.store.database.locks import lock_queues
 from fairlead.store.database.port import Database
 from fairlead.store.journal.epochs import begin_epoch
 from fairlead.store.journal.retention import DAY
@@ -32,8 +33,6 @@ from fairlead.store.queues.settings import (
 )
 from fairlead.store.queues.taken_group import TakenGroup
 
-LOCK_TIMEOUT: Final = 5_000
-"""Milliseconds for which setting `max_waiting` waits for senders whose transactions are open."""
 STEP: Final = 5000
 """So many rows are changed in one transaction."""
 
@@ -163,14 +162,9 @@ def set_queue(database: Database, name: str, now: int | None, named: Mapping[str
     weights = json.dumps(dict(order.weights), sort_keys=True)
     fair = columns.fair
     counts = (limits["max_waiting"] is None) != (columns.max_waiting is None)
-    if counts and not database.has_one_writer:
-        # before anything is written: senders hold what they write
-        database.run("lock_timeout", milliseconds=str(LOCK_TIMEOUT))
-        database.run("lock_queues")
     lanes = limits["limits"] != columns.limits
-    if lanes and not counts and not database.has_one_writer:
-        database.run("lock_timeout", milliseconds=str(LOCK_TIMEOUT))
-        database.run("lock_queues")  # groups that others are about to begin need their lanes, too
+    if counts or lanes:  # groups that others are about to begin need their lanes, too
+        lock_queues(database)
     if weights != columns.weights:
         database.run("drop_tenants", queue=queue.id)
         database.run("clear_line", queue=queue.id)

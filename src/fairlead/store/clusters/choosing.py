@@ -68,6 +68,7 @@ from fairlead.store.database.port import Database, Row
 DECIDED: Final = "decided"
 BOUND: Final = "bound"
 """In an event of a decision: the message went where its group went."""
+_ENCODER: Final = json.JSONEncoder(default=str)
 UNREAD: Final = ATTRIBUTES - {"cluster"}
 """What a message can say whether anybody reads it or not."""
 
@@ -112,11 +113,9 @@ class Choices:
             _, turn, id_, version = self._look_up(row, version, request)
             decided, bound = _decided_ahead(version, turn, id_), False
         else:
-            cluster, decision = self._ask(
+            decided, bound = self._ask(
                 row, request, lambda runtime: runtime.choose(request.message)
             )
-            binding = decision.binding
-            decided, bound = _decided(cluster, decision), binding is not None and binding.follows
         detail = BOUND if bound else None
         return version, self._journal(request, version, now, decided, detail)
 
@@ -131,10 +130,9 @@ class Choices:
             make_due(self._database, request.cluster, now, request.actor, uncounted=row)
             row = self._row(request)
         version = self._memory.version(self._database, row)
-        cluster, decision = self._ask(
+        decided, _ = self._ask(
             row, request, lambda runtime: runtime.choose_again(request.message, sequence)
         )
-        decided = _decided(cluster, decision)
         if not decided.copies:
             return version, decided
         return version, self._journal(request, version, now, decided, REDELIVERED)
@@ -153,10 +151,11 @@ class Choices:
             make_due(database, first.cluster, now, first.actor)
             row = read_row(database, first.cluster, "lock_cluster")
         version = self._memory.version(database, row)
+        facts = KnownFacts()
         for request in requests:
-            check_names(request.message, version)
+            facts.of(version, request.message)
         every = self._many_ahead if version.made_ahead else self._many_asked
-        return self._journal_many(now, requests, every(row, version, requests))
+        return self._journal_many(now, requests, every(row, version, requests), facts)
 
     def _control(self, request: ChoiceRequest) -> tuple[Version, StoreDecision]:
         """A message that is no work: no destination is chosen for it, and nothing is counted."""
@@ -247,18 +246,19 @@ class Choices:
 
     def _ask(
         self, row: ClusterRow, request: ChoiceRequest, choose: Callable[[ClusterRuntime], Decision]
-    ) -> tuple[Running, Decision]:
-        """The cluster, and what it decided; the new state is written."""
+    ) -> tuple[StoreDecision, bool]:
+        """What the cluster decided, and whether the message is bound; the new state is written."""
         database = self._database
         now_row, cluster = self._asked(row, request, counted=1)
         if now_row is not row:
             set_row(database, now_row)
         decision = choose(cluster.runtime)
-        cluster.sent.update(id_ for id_, _ in _to_of(cluster, decision))
+        decided = _decided(cluster, decision)
+        cluster.sent.update(id_ for id_, _ in decided.to)
         new, state = revision(), json.dumps(cluster.state())
         database.run("set_state", cluster=row.id, revision=new, state=state)
         self._memory.keep(self._memory.states, row.id, (new, cluster))
-        return cluster, decision
+        return decided, _is_bound(decision)
 
     def _asked(
         self, row: ClusterRow, request: ChoiceRequest, *, counted: int
@@ -283,20 +283,21 @@ class Choices:
     ) -> Iterator[tuple[Version, StoreDecision, bool]]:
         """Each message's version and decision, and whether it is bound; the state is written."""
         row, cluster = self._asked(row, requests[0], counted=0)
+        state = cluster.runtime.cluster
+        drops = any(state.outcome_of(member) != ROUTED for member in range(len(state.members)))
         for request in requests:
             if _is_control(request):
                 yield version, _uncounted(version, CONTROL), False
                 continue
-            decision = _tried(cluster.runtime, request.message)
-            binding = decision.binding
-            if not decision.copies:
+            decision = _tried(cluster.runtime, request.message, drops=drops)
+            decided = _decided(cluster, decision)
+            if not decided.copies:
                 yield version, _uncounted(version, decision.outcome), False
                 continue
             row = row._replace(taken=row.taken + 1)
-            decided = _decided(cluster, decision)
             for id_, _ in decided.to:
                 cluster.sent[id_] += 1
-            yield version, decided, binding is not None and binding.follows
+            yield version, decided, _is_bound(decision)
         row = row._replace(revision=revision(), state=json.dumps(cluster.state()))
         set_row(self._database, row)
         self._memory.keep(self._memory.states, row.id, (row.revision, cluster))
@@ -310,7 +311,8 @@ class Choices:
         detail: str | None = None,
     ) -> StoreDecision:
         number = 0
-        for columns in _events(request, version, decision, detail):
+        facts = _facts(version, request.message)
+        for columns in _events(request, facts, decision, detail):
             number = write_event(
                 self._database,
                 time=now,
@@ -326,11 +328,19 @@ class Choices:
         now: int,
         requests: Sequence[ChoiceRequest],
         decided: Iterable[tuple[Version, StoreDecision, bool]],
+        facts: KnownFacts,
     ) -> list[tuple[Version, StoreDecision]]:
         """Write what was decided about each message; with the numbers of the events."""
         every = list(decided)
         rows = [
-            [*_events(request, version, decision, BOUND if bound else None)]
+            [
+                *_events(
+                    request,
+                    facts.of(version, request.message),
+                    decision,
+                    BOUND if bound else None,
+                )
+            ]
             if decision.copies or decision.outcome == CONTROL
             else []
             for request, (version, decision, bound) in zip(requests, every, strict=True)
@@ -357,8 +367,41 @@ class Choices:
         return numbered
 
 
+class MessageFacts(NamedTuple):
+    """What a cluster makes of a message's attributes, whatever it chooses."""
+
+    stream: str
+    said: str | None
+    """For the journal."""
+
+
+def _facts(version: Version, message: Mapping[str, object]) -> MessageFacts:
+    return MessageFacts(_stream(version, message), as_said(message))
+
+
+class KnownFacts:
+    """Facts of many messages; of those that say the same, they are worked out once."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._known: dict[tuple[object, ...], MessageFacts] = {}
+
+    def of(self, version: Version, message: Mapping[str, object]) -> MessageFacts:
+        """A message's, which is checked. Raises MessageError for what it cannot say, or not so."""
+        words = [(name, value) for name, value in message.items() if type(value) is str]
+        if len(words) < len(message):  # True and 1 are equal, and not the same
+            check_names(message, version)
+            return _facts(version, message)
+        key = (version.number, *words)
+        facts = self._known.get(key)
+        if facts is None:
+            check_names(message, version)
+            facts = self._known[key] = _facts(version, message)
+        return facts
+
+
 def _events(
-    request: ChoiceRequest, version: Version, decision: StoreDecision, detail: str | None
+    request: ChoiceRequest, facts: MessageFacts, decision: StoreDecision, detail: str | None
 ) -> Iterator[dict[str, object]]:
     """The columns of the events of a decision: one for each destination."""
     message = request.message
@@ -368,12 +411,12 @@ def _events(
             "key": request.id,
             "type": message.get("type") or None,
             "version": decision.version,
-            "stream": _stream(version, message),
+            "stream": facts.stream,
             "destination": name,
             "address": address,
             "outcome": decision.outcome,
             "sequence": decision.sequence,
-            "said": as_said(message),
+            "said": facts.said,
             "detail": detail,
         }
 
@@ -388,10 +431,11 @@ def _uncounted(version: Version, outcome: str) -> StoreDecision:
     return StoreDecision(None, None, None, outcome, version.cluster.name, version.number, 0, ())
 
 
-def _tried(runtime: ClusterRuntime, message: Mapping[str, object]) -> Decision:
-    """Choose; where there is no destination, the runtime is as it was."""
-    state = runtime.cluster
-    drops = any(state.outcome_of(member) != ROUTED for member in range(len(state.members)))
+def _tried(runtime: ClusterRuntime, message: Mapping[str, object], *, drops: bool) -> Decision:
+    """Choose; where there is no destination, the runtime is as it was.
+
+    `drops`: whether there are destinations at which messages end unrouted.
+    """
     before = runtime.dump() if drops else None
     bindings, parts = runtime.bindings, len(runtime.partitions)
     decision = runtime.choose(message)
@@ -443,7 +487,7 @@ def decision_of(cluster: str, found: Sequence[Any]) -> StoreDecision:
 def as_said(message: Mapping[str, object]) -> str | None:
     """What a message says, for the journal."""
     attributes = {name: value for name, value in message.items() if value not in (None, "")}
-    return json.dumps(attributes, default=str) if attributes else None
+    return _ENCODER.encode(attributes) if attributes else None
 
 
 def _decided_ahead(version: Version, turn: int, id_: int) -> StoreDecision:
@@ -458,7 +502,13 @@ def _decided_ahead(version: Version, turn: int, id_: int) -> StoreDecision:
     return StoreDecision(name, address, turn, ROUTED, runtime.name, version.number, 0, copies, to)
 
 
+def _is_bound(decision: Decision) -> bool:
+    """Whether the message went where its group went."""
+    return decision.binding is not None and decision.binding.follows
+
+
 def _decided(running: Running, decision: Decision) -> StoreDecision:
+    copies = decision.copies
     return StoreDecision(
         decision.destination,
         decision.address,
@@ -467,13 +517,9 @@ def _decided(running: Running, decision: Decision) -> StoreDecision:
         decision.cluster,
         running.version.number,
         0,
-        tuple((copy.destination, copy.address) for copy in decision.copies),
-        _to_of(running, decision),
+        tuple((copy.destination, copy.address) for copy in copies),
+        to(running.version, decision.values, [copy.destination for copy in copies]),
     )
-
-
-def _to_of(running: Running, decision: Decision) -> tuple[tuple[int, str], ...]:
-    return to(running.version, decision.values, [copy.destination for copy in decision.copies])
 
 
 def to(
