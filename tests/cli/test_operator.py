@@ -11,7 +11,7 @@ from tests.cli.shell import Shell
 from tests.stores import made_url
 
 from fairlead.cli import show
-from fairlead.cli.moments import moment
+from fairlead.config.moments import moment
 from fairlead.errors import UserError
 
 NOW = datetime(2026, 11, 16, 12, 30, tzinfo=UTC).timestamp()

@@ -11,7 +11,7 @@ import pytest
 from fairlead import Cluster, Store
 from tests import peers
 from tests.console.running import RunningConsole, running
-from tests.console.test_browser import PROGRAM, Page, all_quiet, logged_in
+from tests.console.test_browser import PROGRAM, RUNS_OFF, Page, all_quiet, logged_in
 from tests.report.browser import Tab, browser
 from tests.stores import made_url
 
@@ -114,6 +114,8 @@ def test_each_page_is_fit_to_use(page: Page, store: Store, width: int, *, dark: 
             assert "Not now" not in page.text()
             wide = page.tab.run("document.documentElement.scrollWidth")
             assert wide <= width, path
+            if width < 620:
+                assert page.tab.run(RUNS_OFF) == [], path
             page.tab.run(f"{program}; 0")
             violations: list[dict[str, Any]] = page.tab.run(
                 "axe.run().then(r => r.violations.map(v => "

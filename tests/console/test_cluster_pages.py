@@ -73,7 +73,8 @@ def test_shares_against_weights_and_the_last_choices(console: RunningConsole, st
     store.change("pool", "c", "draining", value=True)
     page = victor.get("/cluster", name="pool")
     assert "c draining is true 2" in rows(page)[2]
-    assert "The cluster is as it is now for the last 0 of them." in seen(page)
+    assert "The cluster has changed since: none of them was made as it is now" in seen(page)
+    assert [row.split()[:2] for row in rows(page, 1)] == [[name, f"{got[name]}"] for name in "abc"]
     assert "few" in victor.get("/cluster", 400, name="no such")
 
 
@@ -245,6 +246,9 @@ def test_a_preview_without_anything_recorded_says_so(console: RunningConsole, st
     sent = fields(page)
     page = previewed(dora, dora.post("/cluster/preview", **sent, hours="0.25"))
     assert "found no decision of cluster 'pool' in that time" in html.unescape(page)
+    store.publish("pool", 1, id="p-1")
+    page = previewed(dora, dora.post("/cluster/preview", **fields(page), hours="24"))
+    assert "1 message, decided again" in seen(page)
     assert "hours: found '7'" in html.unescape(
         dora.post("/cluster/preview", 400, **sent, hours="7")
     )

@@ -5,8 +5,10 @@ import html
 import io
 import json
 import re
+import time
+from datetime import datetime
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import pytest
 
@@ -44,9 +46,11 @@ def test_a_message_from_sent_to_dead(console: RunningConsole, store: Store) -> N
     assert "Now it waits ; since " in page
     store.prioritise("orders", "kim", 200)
     settle(store, "orders", "no paper")
-    page = seen(victor.get("/message", queue="orders", id="o-1"))
+    dead = victor.get("/message", queue="orders", id="o-1")
+    page = seen(dead)
     assert "Now it is a dead letter ; since " in page
-    assert "raised to 200 (its group)" in page
+    assert "given priority 200 (its group)" in page
+    assert 'href="/queue/dead?name=orders">dead letters of orders' in dead
     assert "rejected; it became a dead letter: no paper" in page
     page = seen(victor.get("/message", queue="orders", id="o-2"))
     assert "Now it is not in the journal" in page
@@ -90,7 +94,7 @@ def test_a_group_says_where_it_stands_and_what_happened(
     settle(store, "orders")
     page = seen(browser.get("/group", queue="orders", group="mia"))
     assert "State nothing of it waits, and nobody works on it" in page
-    assert page.index("accepted") < page.index("taken, attempt 1") < page.index("raised to 200")
+    assert page.index("accepted") < page.index("taken, attempt 1") < page.index("given priority")
     page = seen(browser.get("/order", queue="orders", first="mia", second="kim"))
     assert "mia before kim: mia was raised, kim was not" in page
     page = seen(browser.get("/order", queue="orders", first="kim", second="mia"))
@@ -106,11 +110,16 @@ def test_a_group_that_is_held_or_first_come_says_so(console: RunningConsole, sto
     browser = console.as_("victor")
     page = seen(browser.get("/group", queue="orders", group="kim"))
     assert "State a reader holds it, until " in page
-    assert "Place none Raised to nothing Messages 1" in page
+    assert "Place none Priority it was not raised Messages 1" in page
+    held = console.as_("dora").get("/group", queue="orders", group="kim")
+    assert f'href="/take-back?name=orders&amp;token={work.token}">take it back' in held
     work.release(delay=60, error="no paper")
     page = seen(browser.get("/group", queue="orders", group="kim"))
     assert "State it was released with a delay, until " in page
     assert "Failures 1 in a row" in page
+    store.switch("orders", on=False)
+    page = seen(browser.get("/group", queue="orders", group="kim"))
+    assert "nothing is taken, as its queue is switched off" in page
     store.set_order("orders", "fifo")
     page = browser.get("/group", queue="orders", group="kim")
     assert "the queue is first come, first served" in page
@@ -185,6 +194,27 @@ def test_the_journal_by_what_is_asked(console: RunningConsole, store: Store) -> 
     assert len(rows(start="2020-01-01T00:00:00Z")) == 4
     for asked in ({"kind": "dead"}, {"start": "noon"}, {"before": "x"}):
         assert "allowed: " in browser.get("/journal", 400, **asked)
+
+
+def test_the_journal_of_the_last_hours(console: RunningConsole, store: Store) -> None:
+    store.send("orders", 1, group="kim", id="o-1")
+    store.prioritise("orders", "kim", 9)
+    browser = console.as_("victor")
+    assert "o-1" in browser.get("/journal", start="2h", queue="orders")
+    before = time.time()
+    page = browser.get("/journal", end="1h", queue="orders")
+    after = time.time()
+    assert "There is nothing of that." in page
+    file = re.search(r'href="/journal.csv\?([^"]+)"', page)
+    assert file is not None
+    asked = dict(parse_qsl(html.unescape(file[1])))
+    assert asked["queue"] == "orders"
+    assert before <= datetime.fromisoformat(asked["end"]).timestamp() + 3600 <= after
+    changes = re.search(r'href="/journal\?([^"]+)">Only what somebody has changed', page)
+    assert changes is not None
+    page = browser.get(f"/journal?{html.unescape(changes[1]).replace('end=', 'was=')}")
+    assert "given priority 9" in page
+    assert "o-1" not in page
 
 
 def test_the_journal_goes_on_further_back(

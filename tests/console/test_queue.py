@@ -82,6 +82,8 @@ def test_groups_are_found_by_their_names(dora: Browser, store: Store) -> None:
     assert "g109" not in text
     text = seen(dora.get("/find", name="g007"))
     assert "g007 orders ready 1" in text
+    page = dora.get("/find", name="m7")
+    assert 'href="/message?queue=orders&amp;id=m7">m7</a>, sent to orders' in page
 
 
 def test_whom_a_raise_delays_is_said_before_it_is_done(dora: Browser, store: Store) -> None:
@@ -95,7 +97,13 @@ def test_whom_a_raise_delays_is_said_before_it_is_done(dora: Browser, store: Sto
     (raised,) = events(store, "raised")
     assert (raised.actor, raised.group, raised.priority) == ("dora", "g007", 200)
     lowered = seen(dora.get("/promote", name="orders", group="g007", priority="1"))
-    assert "It delays nobody" in lowered
+    assert "It stays at place 1 . It delays nobody" in lowered
+    store.prioritise("orders", "g003", 100)
+    lowered = seen(dora.get("/promote", name="orders", group="g007", priority="1"))
+    assert "from place 1 to place 2 . It delays nobody" in lowered
+    assert "Itself it goes later: behind 1 group more." in lowered
+    same = seen(dora.get("/promote", name="orders", group="g007", priority="200"))
+    assert "It has this priority already. It stays at place 1" in same
 
 
 def test_a_group_dragged_before_another_one_gets_the_lowest_priority_for_that(
@@ -131,7 +139,7 @@ def test_a_queue_is_switched_once(dora: Browser, store: Store) -> None:
     fill(store, 1)
     off = {"name": "orders", "on": "0", "reason": "it burns"}
     assert "orders is off now." in seen(dora.post("/switch", **off))
-    assert "It is switched off since" in seen(dora.get("/queue", name="orders"))
+    assert "UTC : it burns, by dora." in seen(dora.get("/queue", name="orders"))
     text = seen(dora.post("/switch", 409, **off))
     assert "it burns, by dora already. Nothing was done" in text
     assert "orders is on now." in seen(dora.post("/switch", name="orders", on="1"))
@@ -150,10 +158,13 @@ def test_a_tenant_has_a_share_and_a_switch(dora: Browser, store: Store) -> None:
     assert store.off_tenants("orders") == ["iron"]
     turns = seen(dora.get("/queue", name="orders"))
     assert "Tenants share this queue" in turns
+    assert "Nothing goes of tenants that are switched off : iron." in turns
+    of_one = seen(dora.get("/queue", name="orders", tenant="iron"))
+    assert "Tenant iron is switched off : nothing of it goes." in of_one
 
 
 def test_shares_are_of_those_that_wait() -> None:
-    assert tenant_shares([], None) == []
+    assert tenant_shares([], None, []) == []
 
 
 def test_what_a_reader_holds_is_taken_back_from_it(dora: Browser, store: Store) -> None:
@@ -183,7 +194,12 @@ def test_dead_letters_go_back_one_by_one_and_some(dora: Browser, store: Store) -
     assert "2 dead letters sent again" in seen(done)
     again = dora.post("/dead-letters/chosen", 409, name="orders", id=ids[:1], do="requeue")
     assert "Nothing was done" in seen(again)
-    dora.post("/dead-letters/chosen", name="orders", id=ids[2:3], do="discard")
+    asked = dora.post("/dead-letters/chosen", name="orders", id=ids[2:3], do="discard")
+    assert "Delete 1 dead letter? It is gone then" in seen(asked)
+    assert f"{ids[2]} Delete it Leave it" in seen(asked)
+    assert len(store.dead("orders")) == 2
+    sure = {"name": "orders", "id": ids[2:3], "do": "discard", "sure": value(asked, "sure")}
+    assert "1 dead letter deleted." in seen(dora.post("/dead-letters/chosen", **sure))
     assert [letter.id for letter in store.dead("orders")] == ids[3:]
     assert {event.actor for event in events(store, "arrived", "discarded")} == {"dora"}
     dora.post("/dead-letters/chosen", 400, name="orders", do="requeue")

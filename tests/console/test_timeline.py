@@ -63,8 +63,8 @@ def test_from_sent_to_done(store: Store, clock: Clock) -> None:
     take(store).accept()
     store.send("q", 1, group="g", id="later")
     assert words(store, "m") == [
-        "sent, and its group raised to 5",
-        "raised to 9",
+        "sent, and its group was given priority 5",
+        "given priority 9",
         "taken, attempt 1, with priority 9",
         "given back: busy",
         "the delay of its release was over",

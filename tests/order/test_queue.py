@@ -459,6 +459,14 @@ def test_it_says_what_is_next_and_why(queue: WorkQueue) -> None:
     assert str(queue.waiting()) == "0 waiting, 5 worked on"
 
 
+def test_it_says_that_two_arrived_in_the_same_microsecond(queue: WorkQueue) -> None:
+    queue.send("a", "a", 1)
+    queue.send("b", "b", 1)
+    assert queue.waiting(2).decided == (
+        "a before b: neither was raised; it arrived earlier, in the same microsecond"
+    )
+
+
 def test_it_says_why_under_ageing_and_between_tenants(make: Make) -> None:
     queue = make(ageing=1)
     queue.send("a", "a", 0, priority=9)

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from fairlead.balance.change import FAILED, PRESENT, STATE, UP
 from fairlead.balance.objects import on_one_line
-from fairlead.cli.moments import is_time, moment
 from fairlead.cli.show import console
 from fairlead.config.clusters import load_clusters
+from fairlead.config.moments import is_time, moment
 from fairlead.errors import UserError
 from fairlead.sockets.folder import CHANGES, CLUSTER, MESSAGES
 from fairlead.sockets.ring import CAPACITY

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from enum import StrEnum
@@ -13,13 +12,11 @@ from typing import Annotated, Final, TypeVar
 import typer
 
 from fairlead.balance.objects import hint, shown
+from fairlead.config.moments import LENGTH, UNITS
 from fairlead.errors import UserError
 from fairlead.runs.paths import is_elsewhere, local
 
 MOST_DAYS: Final = 10_000_000
-UNITS: Final = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
-"""Seconds."""
-LENGTH: Final = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,9})?)\s*(?P<unit>s|min|m|h|d)?")
 
 
 class ResultFormat(StrEnum):

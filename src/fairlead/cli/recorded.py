@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from fairlead.cli.arguments import command_line
-from fairlead.cli.moments import moment
 from fairlead.cli.options import Read, refuse_with
 from fairlead.cli.store.options import opened, url_of
 from fairlead.cli.table import MessagesTable
+from fairlead.config.moments import moment
 from fairlead.errors import UserError
 from fairlead.extras import need
 from fairlead.rows import without_decisions

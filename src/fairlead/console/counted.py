@@ -2,8 +2,9 @@
 
 How much waits is counted row by row, which takes long where much waits. So it is counted while
 somebody looks, one count at a time, and each again only after a hundred times as long as the last
-ones took: open pages cost the database at most one hundredth of its time. Pages say of when their
-numbers are.
+ones took: open pages cost the database at most one hundredth of its time. What an operator has
+changed is counted again at once: he looks at what became of it. Pages say of when their numbers
+are.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar, cast
 
 from fairlead.console.health import DatabaseHealth
@@ -40,6 +41,8 @@ class Counted(Generic[T]):
     """Seconds since 1970."""
     took: float
     """Seconds."""
+    is_old: bool = False
+    """Whether an operator has changed it since."""
 
 
 @dataclass
@@ -49,8 +52,15 @@ class _Entry:
     """When somebody has looked last, as `time.monotonic`."""
     due: float = 0.0
     """When it is counted again."""
+    changed: float | None = None
+    """When an operator has changed it, if it was not counted since."""
     last: Counted[Any] | None = None
     error: UserError | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a look at it need not wait."""
+        return self.changed is None and (self.last is not None or self.error is not None)
 
 
 class Counts:
@@ -69,7 +79,8 @@ class Counts:
     def get(self, key: object, count: Callable[[], T], patience: float) -> Counted[T] | None:
         """The last count; None: there is none yet, though it was waited for so many seconds.
 
-        Raises what the count has raised, where there is none.
+        So long it also waits for a count of what an operator has changed. Raises what the count
+        has raised, where there is none.
         """
         until = time.monotonic() + patience
         with self._changed:
@@ -80,21 +91,22 @@ class Counts:
             entry.wanted = time.monotonic()
             self._begin()
             self._changed.notify_all()
-            while entry.last is None and entry.error is None and not self._closed:
+            while not entry.is_known and not self._closed:
                 left = until - time.monotonic()
                 if left <= 0:
                     break
                 self._changed.wait(left)
             if entry.last is None and entry.error is not None:
                 raise entry.error
-            return cast("Counted[T] | None", entry.last)
+            last = cast("Counted[T] | None", entry.last)
+            return last and replace(last, is_old=entry.changed is not None)
 
     def again(self, key: object) -> None:
-        """Count a thing soon, as somebody has changed it."""
+        """Count a thing at once, as an operator has changed it."""
         with self._changed:
             entry = self._entries.get(key)
             if entry is not None:
-                entry.due = 0.0
+                entry.changed = time.monotonic()
                 self._changed.notify_all()
 
     def close(self) -> None:
@@ -141,6 +153,8 @@ class Counts:
         return None
 
     def _due(self, entry: _Entry) -> float:
+        if entry.changed is not None:
+            return entry.changed
         return entry.due if entry.last is None else max(entry.due, self._rest)
 
     def _count(self, entry: _Entry) -> None:
@@ -158,6 +172,8 @@ class Counts:
         took = time.monotonic() - began
         with self._changed:
             entry.error = error
+            if entry.changed is not None and entry.changed <= began:
+                entry.changed = None
             if error is None:
                 entry.last = Counted(value, time.time(), took)
             entry.due = began + took + PAUSE

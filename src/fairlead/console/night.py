@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from fairlead.console.addresses import url
 from fairlead.console.rates import QueueRates, Rates
+from fairlead.console.rendering import why_off
 from fairlead.store.admin.holding import HeldGroup
 from fairlead.store.admin.looking import StoreProcess
 from fairlead.store.admin.queues import Metrics
@@ -22,6 +23,8 @@ HELD: Final = 200
 """Groups in readers' hands that are looked at, those that are held longest first."""
 LATE: Final = 60.0
 """Seconds after which a schedule that has not sent is told."""
+SCHEDULES: Final = "/#schedules"
+"""The page where they are paused."""
 
 
 class Trouble(NamedTuple):
@@ -50,6 +53,15 @@ class StoreOverview(NamedTuple):
     now: float
     """When it was counted, in seconds since 1970."""
     trouble: list[Trouble]
+
+    @property
+    def late(self) -> list[str]:
+        """The schedules that are overdue."""
+        return [name for name, late in self.overdue.items() if late > LATE]
+
+    def held_in(self, process: str) -> list[str]:
+        """The queues of which a process holds something, of what is held longest."""
+        return sorted({group.queue for group in self.held if group.reader == process})
 
 
 def overview_of(store: Store, rates: Rates) -> Callable[[], StoreOverview]:
@@ -84,12 +96,16 @@ def trouble_in(overview: StoreOverview) -> list[Trouble]:
         trouble += _of_queue(queue, overview.rates[queue.queue])
     trouble += _of_processes(overview)
     trouble += [
-        Trouble(f"schedule {name} is due for {length(int(late))} and was not sent", "/")
-        for name, late in overview.overdue.items()
-        if late > LATE
+        Trouble(
+            f"schedule {name} is due for {length(int(overview.overdue[name]))} and was not sent",
+            SCHEDULES,
+        )
+        for name in overview.late
     ]
     trouble += [
-        Trouble(f"schedule {schedule.name} passed over its latest tick: {schedule.failure}", "/")
+        Trouble(
+            f"schedule {schedule.name} passed over its latest tick: {schedule.failure}", SCHEDULES
+        )
         for schedule in overview.schedules
         if schedule.failure
     ]
@@ -104,10 +120,14 @@ def _of_queue(queue: Metrics, rates: QueueRates) -> list[Trouble]:
     name, at = queue.queue, url("/queue", name=queue.queue)
     trouble = []
     if not queue.enabled:
-        trouble.append(Trouble(f"{name} is switched off{_why(queue.off_why)}", at))
+        trouble.append(Trouble(f"{name} is switched off{why_off(queue.off_why)}", at))
     if queue.off_tenants:
         whose = ", ".join(queue.off_tenants)
-        trouble.append(Trouble(f"tenants of {name} are switched off: {whose}", at, grave=False))
+        text = f"tenants of {name} are switched off: {whose}"
+        trouble.append(Trouble(text, url("/queue/tenants", name=name), grave=False))
+    if queue.failures:
+        text = f"groups of {name} have failed {plural(queue.failures, 'time')}, and wait again"
+        trouble.append(Trouble(text, failures_url(name), grave=False))
     if queue.enabled and queue.ready and not queue.working and queue.oldest > 60:
         text = f"nobody takes from {name}: the oldest waits for {length(int(queue.oldest))}"
         trouble.append(Trouble(text, at))
@@ -127,11 +147,13 @@ def _of_queue(queue: Metrics, rates: QueueRates) -> list[Trouble]:
 
 
 def _of_processes(overview: StoreOverview) -> list[Trouble]:
-    gone = [process for process in overview.processes if process.gone and process.holds]
-    trouble = [
-        Trouble(f"{process.name} is gone and holds {plural(process.holds, 'group')}", "/#processes")
-        for process in gone
-    ]
+    trouble = []
+    for process in overview.processes:
+        if process.gone and process.holds:
+            text = f"{process.name} is gone and holds {plural(process.holds, 'group')}"
+            queues = overview.held_in(process.name)
+            to = url("/queue/held", name=queues[0]) if queues else "/#processes"
+            trouble.append(Trouble(text, to))
     lost = Counter(held.queue for held in overview.held if held.until < overview.now)
     trouble += [
         Trouble(
@@ -143,5 +165,6 @@ def _of_processes(overview: StoreOverview) -> list[Trouble]:
     return trouble
 
 
-def _why(why: str) -> str:
-    return f": {why}" if why else ""
+def failures_url(queue: str) -> str:
+    """The address of what was given back of a queue, each with the reason."""
+    return url("/journal", queue=queue, kind="released")

@@ -19,6 +19,15 @@ from fairlead.store.store import Store
 SAID: Final = 5
 """So many of the changes that somebody else has made are named."""
 LOOK: Final = 20_000
+AGAIN: Final = "; it gets messages again"
+STAYS: Final = "; what was published to it stays in its queue, and is still taken"
+MEANINGS: Final = {
+    ("draining", True): f"; no new group starts there{STAYS}",
+    ("draining", False): AGAIN,
+    ("enabled", False): f"; it gets nothing new{STAYS}",
+    ("enabled", True): AGAIN,
+}
+"""What becomes of a destination by a change."""
 
 
 def proposal_of(text: str) -> Proposal:
@@ -83,7 +92,7 @@ def in_words(pool: PoolShares, proposal: Proposal) -> list[str]:
     now = {target: machine.attributes for target, machine in by_target(pool).items()}
     lines = [
         f"{attribute} of {target}: {_plain(now.get(target, {}).get(attribute))} becomes "
-        f"{_plain(value)}"
+        f"{_plain(value)}{MEANINGS.get((attribute, value), '')}"
         for target, attribute, value in proposal.changes
     ]
     for table in proposal.added:

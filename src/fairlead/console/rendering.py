@@ -54,6 +54,7 @@ def page_text(template: str, shown: Mapping[str, Any]) -> str:
 def _console_environment() -> Environment:
     own: Environment = environment(ROOM).overlay()
     own.filters = {**own.filters, "when": when, "length_in_words": length, "iso": iso}
+    own.filters["why_off"] = why_off
     own.globals = {**own.globals, "url": url, "static": _address}
     return own
 
@@ -65,6 +66,13 @@ def _address(name: str) -> str:
 def iso(seconds: float) -> str:
     """A time as machines read it."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def why_off(why: str) -> str:
+    """Why and by whom something was switched off, behind that it is."""
+    if not why:
+        return ""
+    return f", {why}" if why.startswith("by ") else f": {why}"
 
 
 def when(seconds: float | None, nothing: str = "-") -> str:

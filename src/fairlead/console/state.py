@@ -23,6 +23,10 @@ ACTS: Final = 2
 """Threads, so that whoever looks keeps nobody from acting."""
 OVERVIEW: Final = "overview"
 """The key of what the first page shows, among the counts."""
+TENANTS: Final = "tenants"
+"""That of what each tenant has."""
+WHY_DEAD: Final = "reasons"
+"""The first part of that of the reasons of dead letters, before the queue's name."""
 WAITING: Final = 60
 """Pages that wait for one of them."""
 
@@ -66,9 +70,9 @@ class ConsoleState:
         LOGGER.info("event=login user=%r by=%s", name, by)
         return self.sessions.begin(name, by)
 
-    def recount(self, *keys: object) -> None:
-        """Somebody has changed something: count it soon."""
-        for key in (OVERVIEW, *keys):
+    def recount(self, queue: str = "") -> None:
+        """An operator has changed something, perhaps in this queue: count that again at once."""
+        for key in (OVERVIEW, TENANTS, (WHY_DEAD, queue)):
             self.counts.again(key)
 
     def close(self) -> None:

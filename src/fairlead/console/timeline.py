@@ -130,12 +130,14 @@ def _why(event: Event, before: str = ": ") -> str:
 
 
 def _sent(event: Event) -> str:
-    raised = "" if event.priority is None else f", and its group raised to {event.priority}"
+    raised = (
+        "" if event.priority is None else f", and its group was given priority {event.priority}"
+    )
     return f"sent, to arrive later{raised}" if _due(event) else f"sent{raised}{_why(event, ', ')}"
 
 
 def _arrived(event: Event) -> str:
-    raised = "" if event.priority is None else f"; its group was raised to {event.priority}"
+    raised = "" if event.priority is None else f"; its group was given priority {event.priority}"
     if event.detail:
         return f"put back; it {event.detail}{raised}"
     return f"arrived, as its delay was over{raised}"
@@ -187,7 +189,7 @@ def _of_tenant(event: Event, what: str) -> str:
 SENTENCES: Final[dict[str, Callable[[Event], str]]] = {
     "sent": _sent,
     "arrived": _arrived,
-    "raised": lambda event: f"raised to {event.priority}",
+    "raised": lambda event: f"given priority {event.priority}",
     "taken": _taken,
     "accepted": _accepted,
     "rejected": lambda event: f"rejected; it became a dead letter{_why(event)}",

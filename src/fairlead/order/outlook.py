@@ -149,10 +149,10 @@ def compared(a: str, one: Entry, b: str, two: Entry, step: int) -> str:
             return f"{a} before {b}: {a} was raised, {b} was not"
         return f"{a} before {b}: the higher priority: {one.priority} > {two.priority}"
     earlier, later = in_seconds(one.entered), in_seconds(two.entered)
-    when = f"{earlier} s < {later} s" if earlier != later else "in one microsecond"
+    when = f": {earlier} s < {later} s" if earlier != later else ", in the same microsecond"
     if one.priority == UNRAISED:
-        return f"{a} before {b}: neither was raised; it arrived earlier: {when}"
-    return f"{a} before {b}: both at priority {one.priority}; it was entered earlier: {when}"
+        return f"{a} before {b}: neither was raised; it arrived earlier{when}"
+    return f"{a} before {b}: both at priority {one.priority}; it was entered earlier{when}"
 
 
 def _aged(entry: Entry, step: int) -> str:

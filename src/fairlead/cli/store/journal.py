@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from fairlead.balance.cluster import Cluster
 from fairlead.balance.objects import on_one_line, repr_of
 from fairlead.cli.arguments import command_line
-from fairlead.cli.moments import moment
 from fairlead.cli.store.printing import print_json
+from fairlead.config.moments import moment
 from fairlead.config.written import as_toml
 from fairlead.errors import UserError
 from fairlead.extras import need

@@ -211,6 +211,7 @@ async def _apply(visit: Visit) -> Response:
     form = await visit.form()
     name, proposal = form.asked("name"), proposal_of(form.asked("proposal"))
     await visit.act(apply, visit.store, name, _version(form), proposal)
+    visit.state.recount()
     return visit.back(url("/cluster", name=name), "Done; it counts from the next choice on.")
 
 
@@ -269,6 +270,7 @@ async def _previewed(visit: Visit) -> Response:
         preview=wanted.result,
         job=job,
         goes_on=job is not None and job.ended is None,
+        hours=HOURS,
     )
 
 

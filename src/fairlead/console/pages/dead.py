@@ -10,10 +10,10 @@ from fairlead.config.roles import Role
 from fairlead.console.addresses import url
 from fairlead.console.bodies import shown_body
 from fairlead.console.jobs import ConsoleJob
-from fairlead.console.pages.queue_head import queue_head
+from fairlead.console.pages.queue_head import queue_head, queue_head_of
 from fairlead.console.pages.running import job_url
 from fairlead.console.refusals import PageRefusal, stale
-from fairlead.console.state import ConsoleState
+from fairlead.console.state import WHY_DEAD, ConsoleState
 from fairlead.console.visit import Form, Route, Visit
 from fairlead.errors import MessageError
 from fairlead.store.arguments import MAX_NUMBER
@@ -39,7 +39,7 @@ async def _dead(visit: Visit) -> Response:
 
 def _reasons(state: ConsoleState, queue: str) -> Any:  # noqa: ANN401 - counted, or None
     return state.counts.get(
-        ("reasons", queue), lambda: state.store.dead_counts(queue, REASONS), PATIENCE
+        (WHY_DEAD, queue), lambda: state.store.dead_counts(queue, REASONS), PATIENCE
     )
 
 
@@ -58,18 +58,21 @@ async def _letter(visit: Visit) -> Response:
 
 
 async def _chosen(visit: Visit) -> Response:
-    """Those that are ticked, or that one."""
+    """Those that are ticked, or that one; who deletes is asked first whether he means it."""
     form = await visit.form()
     queue, ids = form.asked("name"), form.all("id")
     if not ids:
         raise PageRefusal(400, "No dead letter was chosen")
-    verb = visit.store.discard if form.get("do") == DELETED else visit.store.requeue
+    deletes = form.get("do") == DELETED
+    if deletes and form.get("sure") != "1":
+        return visit.page("dead_chosen.html", head=await queue_head_of(visit, queue), ids=ids)
+    verb = visit.store.discard if deletes else visit.store.requeue
     try:
         count = await visit.act(verb, queue, ids)
     except MessageError as error:
         raise stale(f"Not all of them are dead letters that can be sent again: {error}") from None
-    _recount(visit.state, queue)
-    done = "deleted" if form.get("do") == DELETED else "sent again, to the end of their groups"
+    visit.state.recount(queue)
+    done = "deleted" if deletes else "sent again, to the end of their groups"
     return visit.back(url("/queue/dead", name=queue), f"{plural(count, 'dead letter')} {done}.")
 
 
@@ -101,15 +104,11 @@ def _job(visit: Visit, form: Form, queue: str, reason: str | None, *, deletes: b
         verb = state.store.discard if deletes else state.store.requeue
         count = verb(queue, reason=reason, told=job.tell)
         job.done = count
-        _recount(state, queue)
+        state.recount(queue)
         return f"{plural(count, 'dead letter')} {done}"
 
     back = url("/queue/dead", name=queue)
     return visit.begin(ConsoleJob(title, visit.who, back, total), work)
-
-
-def _recount(state: ConsoleState, queue: str) -> None:
-    state.recount(("reasons", queue))
 
 
 ROUTES: Final = (

@@ -16,6 +16,14 @@ QUEUES: Final = 100
 OF_EACH: Final = 10
 
 
+class FoundMessage(NamedTuple):
+    """A message whose id is remembered, and to which queue it was sent."""
+
+    queue: str
+    sent: float
+    """In seconds since 1970."""
+
+
 class FoundGroup(NamedTuple):
     """A group, and where it waits."""
 
@@ -28,9 +36,21 @@ async def _find(visit: Visit) -> Response:
     overview = await visit.wait_for(store_overview, visit.state, PATIENCE) if name else None
     names = [] if overview is None else [queue.queue for queue in overview.value.queues]
     queues = [queue for queue in names if name.lower() in queue.lower()][:QUEUES]
-    groups = await visit.look(_groups, visit.store, names[:QUEUES], name) if name else []
-    shown = {"name": name, "queues": queues, "groups": groups, "all_queues": len(names) <= QUEUES}
-    return visit.page("find.html", **shown)
+    messages: list[FoundMessage] = []
+    groups: list[FoundGroup] = []
+    if name:
+        messages = await visit.look(_messages, visit.store, names[:QUEUES], name)
+        groups = await visit.look(_groups, visit.store, names[:QUEUES], name)
+    shown = {"name": name, "queues": queues, "messages": messages, "groups": groups}
+    return visit.page("find.html", **shown, all_queues=len(names) <= QUEUES)
+
+
+def _messages(store: Store, queues: list[str], name: str) -> list[FoundMessage]:
+    return [
+        FoundMessage(queue, sent)
+        for queue in queues
+        if (sent := store.sent_at(queue, name)) is not None
+    ]
 
 
 def _groups(store: Store, queues: list[str], name: str) -> list[FoundGroup]:

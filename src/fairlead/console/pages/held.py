@@ -42,7 +42,7 @@ async def _take_back(visit: Visit) -> Response:
     queue, token = form.asked("name"), form.number("held", 1, MAX_NUMBER)
     failed = form.get("failed") == "1"
     groups = await visit.act(visit.store.take_back, token, form.get("reason"), failed=failed)
-    visit.state.recount()
+    visit.state.recount(queue)
     if not groups:
         raise stale("Nobody holds this any more: it was settled, or taken back, meanwhile")
     done = f"{plural(groups, 'group')} taken back."

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
-from typing import Any, Final
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
 from urllib.parse import urlencode
 from weakref import WeakKeyDictionary
 
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from fairlead.config.moments import moment
 from fairlead.console import history
 from fairlead.console.journal_export import csv_head, csv_lines, json_lines
 from fairlead.console.refusals import PageRefusal
@@ -21,6 +24,11 @@ from fairlead.store.journal.events import KINDS, Event, EventChoice, place_of
 NAMES: Final = ("queue", "cluster", "group", "id", "actor")
 """Of which an event has one, and a page can ask for it."""
 TIMES: Final = ("start", "end")
+CHANGES: Final = (
+    *("changed", "loaded", "raised", "switched-off", "switched-on", "discarded", "deleted"),
+    *("schedule-paused", "schedule-resumed", "schedule-dropped", "recovered"),
+)
+"""Kinds of what somebody has changed."""
 PAGE: Final = 1000
 """Events of one step of a download."""
 DOWNLOADS: Final = 8
@@ -54,23 +62,45 @@ _downloads: Final[WeakKeyDictionary[ConsoleState, int]] = WeakKeyDictionary()
 """How many are being sent by each console of this process."""
 
 
+def _moments(visit: Visit) -> dict[Literal["start", "end"], float]:
+    """From when, and before when. Raises UserError."""
+    now = time.time()
+    moments: dict[Literal["start", "end"], float] = {}
+    for key in TIMES:
+        text = visit.query.get(key, "").strip()
+        if text:
+            moments[key] = moment(key, text, now)
+    return moments
+
+
 def _choice(visit: Visit) -> EventChoice:
-    """Which events the page's address asks for."""
+    """Which events the page's address asks for. Raises UserError."""
     query = visit.query
     choice = EventChoice()
-    for name in (*NAMES, *TIMES):
+    for name in NAMES:
         value = query.get(name, "").strip()
         if value:
             choice[name] = value
+    for key, at in _moments(visit).items():
+        choice[key] = at
     kinds = [kind for kind in query.getlist("kind") if kind]
     if kinds:
         choice["kind"] = kinds
     return choice
 
 
-def _address(path: str, visit: Visit, before: str | None = None) -> str:
-    """A path with the same choice."""
-    pairs = [(key, value) for key, value in visit.query.multi_items() if key != "before" and value]
+def _address(
+    path: str, visit: Visit, before: str | None = None, kinds: Sequence[str] | None = None
+) -> str:
+    """A path with the same choice, or with other kinds; so long ago is the same moment there."""
+    left_out = {"before", *TIMES, *(() if kinds is None else ("kind",))}
+    query = visit.query.multi_items()
+    pairs = [(key, value) for key, value in query if value and key not in left_out]
+    pairs += [
+        (key, f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S.%fZ}")
+        for key, at in _moments(visit).items()
+    ]
+    pairs += [("kind", kind) for kind in kinds or ()]
     if before is not None:
         pairs.append(("before", before))
     return f"{path}?{urlencode(pairs)}" if pairs else path
@@ -89,6 +119,7 @@ async def _journal(visit: Visit) -> Response:
         as_json=_address("/journal.jsonl", visit),
         as_csv=_address("/journal.csv", visit),
         kinds=sorted(KINDS),
+        changes=_address("/journal", visit, kinds=CHANGES),
         wanted=visit.query.getlist("kind"),
         values={name: visit.query.get(name, "") for name in (*NAMES, *TIMES)},
     )

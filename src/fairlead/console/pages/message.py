@@ -58,13 +58,20 @@ class GroupHead(NamedTuple):
     """Where it stands; None: it is not there, or its queue is first come, first served."""
     messages: list[Message]
     """The first that it has."""
+    off: str
+    """What is switched off of its queue, so that it cannot be taken; "": nothing."""
 
 
 def _group_now(store: Store, queue: str, name: str) -> GroupHead:
+    now = store.group(queue, name)
+    off = "its queue" if store.off(queue) else ""
+    if now is not None and not off and now.tenant in store.off_tenants(queue):
+        off = "its tenant"
     return GroupHead(
-        store.group(queue, name),
+        now,
         store.promotion(queue, name, most=0),
         store.peek(queue, name, most=SHOWN, room=ROOM),
+        off,
     )
 
 
@@ -79,6 +86,7 @@ async def _group(visit: Visit) -> Response:
         name=name,
         group=group.now,
         promotion=group.promotion,
+        off=group.off,
         messages=group.messages,
         more=len(group.messages) == SHOWN,
         moments=told(reversed(past.events)),

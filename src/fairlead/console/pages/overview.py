@@ -14,13 +14,14 @@ from fairlead.console.jobs import ConsoleJob
 from fairlead.console.night import StoreOverview, overview_of
 from fairlead.console.pages.running import job_url
 from fairlead.console.rates import points
+from fairlead.console.refusals import stale
 from fairlead.console.rendering import iso
 from fairlead.console.state import OVERVIEW, ConsoleState, MenuItem
 from fairlead.console.visit import Route, Stream, Visit
 from fairlead.store.admin.queues import Metrics
 from fairlead.text import length
 
-COUNTS: Final = ("messages", "working", "parked", "delayed", "dead")
+COUNTS: Final = ("messages", "working", "parked", "delayed", "dead", "failures")
 PATIENCE: Final = 1.0
 """Seconds for which the first page waits for its numbers."""
 
@@ -102,6 +103,22 @@ async def _check(visit: Visit) -> Response:
     return visit.back(job_url(job))
 
 
-ROUTES: Final = (Route("/", _overview), Route("/check", _check, "POST", Role.OPERATOR))
+async def _pause(visit: Visit) -> Response:
+    """Let a schedule send nothing, or send again."""
+    form = await visit.form()
+    name, paused = form.asked("name"), form.asked("paused") == "1"
+    changed = await visit.act(visit.store.pause_schedule, name, paused=paused)
+    visit.state.recount()
+    if not changed:
+        raise stale(f"Schedule {name} {'is paused' if paused else 'goes on'} already")
+    done = "is paused: it sends nothing" if paused else "goes on"
+    return visit.back("/", f"Schedule {name} {done}.")
+
+
+ROUTES: Final = (
+    Route("/", _overview),
+    Route("/check", _check, "POST", Role.OPERATOR),
+    Route("/schedule", _pause, "POST", Role.OPERATOR),
+)
 STREAMS: Final = (Stream("/live/overview", _numbers),)
 MENU: Final = MenuItem("Overview", "/", "o")

@@ -65,6 +65,7 @@ async def _raise(visit: Visit) -> Response:
         now: GroupNow | None = await visit.look(visit.store.group, queue, group)
         how = "" if now is None else f" (priority {now.priority}, {now.state})"
         raise stale(f"{error}{how}") from None
+    visit.state.recount(queue)
     if not raised:
         raise PageRefusal(400, f"{queue} goes first come, first served: nothing is raised")
     return visit.back(url("/queue", name=queue), f"{group} has priority {priority} now.")

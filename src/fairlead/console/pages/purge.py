@@ -35,7 +35,7 @@ async def _purge(visit: Visit) -> Response:
     def work(job: ConsoleJob) -> str:
         purged = state.store.purge(queue, group, reason, job.tell, tenant=tenant)
         job.done = purged.deleted
-        state.recount()
+        state.recount(queue)
         stays = [
             f"{plural(count, 'message')} {what}"
             for count, what in (

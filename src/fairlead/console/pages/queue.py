@@ -52,7 +52,7 @@ async def _switch(visit: Visit) -> Response:
     name, tenant, on = form.asked("name"), form.get("tenant") or None, form.asked("on") == "1"
     reason = form.get("reason")
     changed = await visit.act(visit.store.switch, name, on=on, reason=reason, tenant=tenant)
-    visit.state.recount()
+    visit.state.recount(name)
     what = f"Tenant {tenant} of {name}" if tenant else name
     if not changed:
         off = await visit.look(visit.store.off, name, tenant)

@@ -61,7 +61,8 @@ def _state(job: ConsoleJob) -> str:
 
 
 async def _numbers(visit: Visit) -> Mapping[str, str]:
-    return _texts(_known(visit))
+    job = _known(visit)
+    return _texts(job) if job.ended is None else {**_texts(job), "done_with": "1"}
 
 
 async def _all_numbers(visit: Visit) -> Mapping[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -32,9 +33,9 @@ async def _tenants(visit: Visit) -> Response:
     if counted is None:
         return visit.page("counting.html", what="What each tenant has")
     every = [tenant for tenant in counted.value if tenant.queue == head.name]
-    shares = tenant_shares(every, head.counted)
+    shares = tenant_shares(every, head.counted, head.off_tenants)
     limits = await visit.look(visit.store.limits, head.name)
-    shown = {"head": head, "tab": "tenants", "at_tenants": counted.at, "limits": limits}
+    shown = {"head": head, "tab": "tenants", "counted": counted, "limits": limits}
     return visit.page(
         "tenants.html", **shown, shares=shares[:MOST], cut=len(shares) > MOST, most=MOST
     )
@@ -44,10 +45,12 @@ def _counted(state: ConsoleState) -> Counted[list[TenantMetrics]] | None:
     return state.counts.get("tenants", state.store.queues_by_tenant, PATIENCE)
 
 
-def tenant_shares(every: list[TenantMetrics], queue: Metrics | None) -> list[TenantShare]:
-    """With the share that its weight gives each one now."""
+def tenant_shares(
+    every: list[TenantMetrics], queue: Metrics | None, off: Sequence[str]
+) -> list[TenantShare]:
+    """With the share that its weight gives each one now; `off`: those that are switched off."""
     weights = {} if queue is None else queue.weights
-    waiting = [tenant for tenant in every if tenant.ready and tenant.enabled]
+    waiting = [tenant for tenant in every if tenant.ready and tenant.tenant not in off]
     total = sum(weights.get(tenant.tenant, 1) for tenant in waiting)
     return [
         TenantShare(

@@ -122,11 +122,24 @@ function drag(table) {
   }
 }
 
+// -------- on a phone a row is a card: each cell says what it is
+
+function label(table) {
+  const names = [...table.querySelectorAll("thead th")].map((head) => head.querySelector(".unseen") ? "" : head.textContent.trim());
+  for (const row of table.querySelectorAll("tbody tr")) {
+    [...row.cells].forEach((cell, k) => {
+      if (cell.tagName === "TD" && cell.colSpan === 1 && names[k]) cell.dataset.label = names[k];
+    });
+  }
+  table.classList.add("cards");
+}
+
 document.querySelectorAll("time[datetime]").forEach(showTime);
 document.querySelectorAll(".keys").forEach((line) => { line.hidden = false; });
+document.querySelectorAll("table").forEach(label);
 document.querySelectorAll("table[data-queue]").forEach(drag);
 document.querySelectorAll("input[data-all]").forEach((all) => {
-  all.hidden = false;
+  all.closest("label").hidden = false;
   all.addEventListener("change", () => {
     all.closest("form").querySelectorAll("input[type=checkbox]").forEach((one) => { one.checked = all.checked; });
   });

@@ -1,7 +1,8 @@
-"""Options that name a moment: a time of day, a timestamp, seconds since 1970, or so long ago."""
+"""What names a moment: a time of day, a timestamp, seconds since 1970, or so long ago."""
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from datetime import time as time_of_day
@@ -9,13 +10,15 @@ from typing import Final
 
 from fairlead.balance.objects import repr_of
 from fairlead.balance.times import MICROS, micros, number
-from fairlead.cli.options import LENGTH, UNITS
 from fairlead.errors import UserError
 
 ALLOWED: Final = (
     "allowed: HH:MM, HH:MM:SS or YYYY-MM-DDTHH:MM:SS, in UTC; so long ago, such as 90s, 15m, 1h or "
     "2d; or seconds since 1970, from 2000 until now"
 )
+UNITS: Final = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400}
+"""Seconds."""
+LENGTH: Final = re.compile(r"(?P<number>[0-9]{1,15}(\.[0-9]{1,9})?)\s*(?P<unit>s|min|m|h|d)?")
 FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
 """A number of seconds that is less is no moment: somebody meant something else."""
 
