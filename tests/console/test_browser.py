@@ -175,11 +175,12 @@ def test_numbers_change_where_they_stand(page: Page, night: Store) -> None:
     page.until("!!document.querySelector('[data-n=\"messages:orders\"]')")
     page.tab.screen(390)
     page.tab.run("scrollTo(0, 200)")
-    before = page.tab.run("[scrollY, document.querySelector('h1').innerText]")
-    number = "document.querySelector('[data-n=\"messages:orders\"]').innerText"
+    number = "document.querySelector('[data-n=\"messages:orders\"]')"
+    place = f"[{number}.getBoundingClientRect().top, document.querySelector('h1').innerText]"
+    before = page.tab.run(place)
     night.send("orders", "one more", group="g39")
-    page.until(f"{number} === '41'")
-    assert page.tab.run("[scrollY, document.querySelector('h1').innerText]") == before
+    page.until(f"{number}.innerText === '41'")
+    assert page.tab.run(place) == before
     all_quiet(page)
 
 
