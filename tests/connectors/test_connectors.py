@@ -9,6 +9,7 @@ NEEDED = {
     "connect": ("spark",),
     "iceberg": ("spark", "iceberg"),
     "s3a": ("spark", "s3a"),
+    "s3a_streams": ("spark", "s3a"),
 }
 
 
