@@ -5,6 +5,7 @@ from tests.connectors.environment import need, run_cases
 
 NEEDED = {
     "kafka": ("spark", "kafka", "broker"),
+    "kafka_tls": ("spark", "kafka", "broker"),
     "delta": ("spark", "delta"),
     "connect": ("spark",),
     "iceberg": ("spark", "iceberg"),
