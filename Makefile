@@ -71,7 +71,7 @@ docs: install  ## Build the site of the docs into build/site
 bench: install  ## Measure, beside what a user would pick instead
 	$(BIN)/python -m pip install --quiet -r benchmarks/requirements.lock
 	$(BIN)/python -m benchmarks a b c e f j l m n o p r s u w x y
-	$(BIN)/python -m benchmarks g h i k t v --runs 1
+	$(BIN)/python -m benchmarks g h i k q t v --runs 1
 	$(BIN)/python -m benchmarks d --runs 1
 
 lock:  ## Renew requirements.lock with the newest versions allowed (needs uv)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.timing import Line
 
-PARTS = "abcdefghijklmnoprstuvwxy"
+PARTS = "abcdefghijklmnopqrstuvwxy"
 ON_SPARK = {
     "a": ["on_spark"],
     "b": ["on_spark"],
@@ -17,6 +17,7 @@ ON_SPARK = {
     "h": ["broadcast", "groups"],
     "i": ["report"],
     "k": ["scenarios"],
+    "q": ["journals"],
     "t": ["streams"],
     "v": ["deliveries"],
     "d": ["on_spark"],

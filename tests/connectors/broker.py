@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.connectors.environment import PLACE
 from tests.ports import free_port
@@ -19,22 +20,43 @@ process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listeners={scheme}://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners={scheme}://127.0.0.1:{port}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL
+inter.broker.listener.name={scheme}
 log.dirs={folder}/data
 num.partitions=3
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 """
+OVER_TLS = """
+ssl.keystore.type=PEM
+ssl.keystore.location={own}
+ssl.truststore.type=PEM
+ssl.truststore.location={peers}
+ssl.client.auth=required
+"""
+"""Brokers speak so among each other, too: one trusts its own certificate."""
+
+
+class BrokerFiles(NamedTuple):
+    """What a broker shows and trusts."""
+
+    own: Path
+    """Its key and its certificate."""
+    peers: Path
+    """The certificates of those who may connect, its own among them."""
 
 
 @contextmanager
-def broker(folder: Path) -> Iterator[str]:
+def broker(folder: Path, tls: BrokerFiles | None = None) -> Iterator[str]:
     """Its address. A topic that is written to is made, with three partitions."""
     port, controller = free_port(), free_port()
     settings = folder / "server.properties"
-    settings.write_text(SETTINGS.format(port=port, controller=controller, folder=folder))
+    scheme = "PLAINTEXT" if tls is None else "SSL"
+    text = SETTINGS.format(port=port, controller=controller, folder=folder, scheme=scheme)
+    settings.write_text(text + ("" if tls is None else OVER_TLS.format(**tls._asdict())))
     line = [*JAVA, "-cp", str(PLACE / "jars" / "broker" / "*")]
     cluster = base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
     form = ["kafka.tools.StorageTool", "format", "-t", cluster.replace("-", "0")]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.error import URLError
 
-from tests.connectors.environment import PLACE
+from tests.connectors.environment import PLACE, jars
 from tests.ports import free_port
 
 SECONDS = 60
@@ -45,6 +45,20 @@ def server() -> Iterator[tuple[dict[str, str], Any]]:
             yield _settings(url, keys), client
         finally:
             process.kill()
+
+
+def keys(client: Any, prefix: str) -> set[str]:
+    """What is there, without the files of tables."""
+    found = client.list_objects_v2(Bucket=BUCKET, Prefix=f"{prefix}/").get("Contents", [])
+    names = {each["Key"].removeprefix(f"{prefix}/").partition("/")[0] for each in found}
+    return names - {""}
+
+
+def own_environment(settings: dict[str, str]) -> dict[str, str]:
+    """What a process of its own needs to reach the server."""
+    options = [f"--conf {name}={value}" for name, value in settings.items()]
+    words = ["--jars", jars("s3a"), *options, "pyspark-shell"]
+    return os.environ | {"PYSPARK_SUBMIT_ARGS": " ".join(words)}
 
 
 def _settings(url: str, keys: dict[str, tuple[str, str]]) -> dict[str, str]:

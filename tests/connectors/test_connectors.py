@@ -5,10 +5,12 @@ from tests.connectors.environment import need, run_cases
 
 NEEDED = {
     "kafka": ("spark", "kafka", "broker"),
+    "kafka_tls": ("spark", "kafka", "broker"),
     "delta": ("spark", "delta"),
     "connect": ("spark",),
     "iceberg": ("spark", "iceberg"),
     "s3a": ("spark", "s3a"),
+    "s3a_streams": ("spark", "s3a"),
 }
 
 

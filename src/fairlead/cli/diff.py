@@ -176,7 +176,7 @@ def _decisions(spark: SparkSession, folder: str, run: RunFolder | None) -> DataF
     manifest = run.manifest
     is_table = folder.startswith(TABLE)
     options = {"multiLine": "true"} if manifest["file_format"] == "csv" else {}
-    only = None if run.batches is None else [str(batch) for batch in run.batches.values()]
+    only = None if run.batches is None else [*run.batches.values()]
     if only == []:
         raise UserError(f"{folder}: found a stream that has decided nothing yet")
     decisions = read(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fairlead.compiled.plan import Plan
     from fairlead.pipeline.streaming.follow import Following, Source
     from fairlead.pipeline.streaming.running import RunningStream
+    from fairlead.pipeline.streaming.stream_place import StreamPlace
     from fairlead.results.summary import Summary
     from fairlead.runs.stream_folder import Commit
 
@@ -77,7 +78,7 @@ def run_follow(
     topics = topics_of(table, follow, Plan(clusters, happened))
     if command is not None:
         report.check_installed()
-    printer = BatchPrinter(Path(out), page=command is not None)
+    printer = BatchPrinter(page=command is not None)
     request = StreamRequest(
         clusters,
         lambda: changes_here(changes),
@@ -88,7 +89,7 @@ def run_follow(
         None if command is None else made(table.where, command, spark_version),
         printer,
     )
-    going_on = check(out, request)
+    check(out, request)
     if topics is not None:
         topics.await_broker()
     with Stages(1) as stages:
@@ -96,7 +97,7 @@ def run_follow(
     arriving, source = arriving_in(spark, table, follow, topics)
     following = start(arriving, out, request, source)
     acted()
-    printer.begun(going_on)
+    printer.begun(following.went_on)
     try:
         wait(following)
     except PySparkException as error:
@@ -154,17 +155,19 @@ def _end(printer: BatchPrinter, out: str) -> None:
     if printer.latest is None:
         console().print(f"no micro-batch was decided; results: {out}", markup=False)
         return
-    printer.draw(printer.latest)
-    print_summary(printer.latest, out)
+    summary, folder = printer.latest
+    printer.draw(summary, folder)
+    print_summary(summary, out)
 
 
 class BatchPrinter:
     """What a user sees of a stream: a line for each micro-batch, and the page."""
 
-    def __init__(self, out: Path, *, page: bool) -> None:
-        """`out`: where the page goes."""
-        self.out, self.page = out, page
-        self.latest: Summary | None = None
+    def __init__(self, *, page: bool) -> None:
+        """`page`: whether one is wanted."""
+        self.page = page
+        self.latest: tuple[Summary, StreamPlace] | None = None
+        """What all micro-batches so far come to, and where the page goes."""
         self._drawn = time.monotonic()
 
     def begun(self, going_on: bool) -> None:
@@ -172,7 +175,7 @@ class BatchPrinter:
         how = "going on" if going_on else "begun"
         console().print(f"{how}; Ctrl-C ends after the micro-batch under way", markup=False)
 
-    def __call__(self, summary: Summary, commit: Commit) -> None:
+    def __call__(self, summary: Summary, commit: Commit, folder: StreamPlace) -> None:
         """A micro-batch is committed."""
         now = time.monotonic()
         console().print(
@@ -180,16 +183,14 @@ class BatchPrinter:
             f"rejected {summary.rejected:,}; digest {summary.digest}",
             markup=False,
         )
-        self.latest = summary
+        self.latest = summary, folder
         if now - self._drawn >= SECONDS_A_PAGE:
-            self.draw(summary)
+            self.draw(summary, folder)
 
-    def draw(self, summary: Summary) -> None:
+    def draw(self, summary: Summary, folder: StreamPlace) -> None:
         """Draw the page, if one is wanted."""
         if self.page:
-            from fairlead.runs.stream_folder import write_text
-
-            write_text(self.out / report.NAME, report.render(summary.to_dict()))
+            folder.write_text(report.NAME, report.render(summary.to_dict()))
             self._drawn = time.monotonic()
 
 

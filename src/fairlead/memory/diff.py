@@ -56,7 +56,7 @@ def decisions_of(folder: Path, run: RunFolder | None) -> pa.Table:
 
 def rows_of(folder: Path, run: RunFolder) -> pa.Table:
     """All rows of a run's decisions. Raises UserError where a stream has decided nothing."""
-    places = [folder / DECISIONS] if run.batches is None else [*run.batches.values()]
+    places = [folder / DECISIONS] if run.batches is None else [*map(Path, run.batches.values())]
     files = [file for place in places for file in sorted(place.glob("part-*"))]
     if not files:
         raise UserError(f"{folder}: found a run that has decided nothing yet")

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from fairlead.errors import UserError
 from fairlead.runs import run_folder
-from fairlead.runs.stream_folder import StreamFolder
+from fairlead.runs.stream_folder import Commit, StreamFolder
 
 DECISIONS: Final = "decisions"
 
@@ -24,7 +24,7 @@ class RunFolder(NamedTuple):
 
     manifest: dict[str, Any]
     """With `file_format`, `clusters` and `changes`; `replay` where it is one."""
-    batches: dict[int, Path] | None
+    batches: dict[int, str] | None
     """Of a stream: where its micro-batches that are committed have their decisions."""
 
 
@@ -40,12 +40,17 @@ def run_of(folder: Path) -> RunFolder:
                 f"{manifest['rows']}), allowed: one with all rows"
             )
         return RunFolder(manifest, None)
-    manifest = {
+    batches = stream.committed(DECISIONS, commit)
+    return RunFolder(manifest_of(commit), {number: str(place) for number, place in batches.items()})
+
+
+def manifest_of(commit: Commit) -> dict[str, Any]:
+    """What a stream was made with."""
+    return {
         "file_format": commit.options["format"],
         "clusters": commit.clusters,
         "changes": commit.changes,
     }
-    return RunFolder(manifest, stream.committed(DECISIONS, commit))
 
 
 def row_of(files: list[Path], file_format: str, message_id: str) -> tuple[int, int] | None:

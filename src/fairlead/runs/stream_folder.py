@@ -42,6 +42,9 @@ FORMAT: Final = 1
 NONE: Final = -1
 PARTS: Final = ("decisions", "rejected", "state/ids", "state/groups", "state/counts")
 """What a micro-batch may have a folder of its own in."""
+BATCHES: Final = "batches"
+OURS: Final = frozenset({HANDED, CHECKPOINT, BATCHES, *(part.split("/")[0] for part in PARTS)})
+"""What a stream writes wherever it is, until it is committed."""
 
 
 class Remembered(msgspec.Struct, frozen=True):
@@ -114,27 +117,31 @@ class StreamFolder:
         """Where a micro-batch has a part."""
         return self.path(part, f"batch={batch}")
 
+    def at(self, part: str, batch: int) -> str:
+        """The same, as Spark takes it."""
+        return on_this_machine(self.of(part, batch))
+
+    def has(self, part: str, batch: int) -> bool:
+        """Whether a micro-batch has a part."""
+        return self.of(part, batch).is_dir()
+
+    def carry_over(self, part: str, batch: int) -> None:
+        """Let the micro-batch in the making have a part as an earlier one has it."""
+        shutil.copytree(self.of(part, batch), self.path(MAKING, part))
+
     @property
-    def checkpoint(self) -> Path:
-        """Spark's checkpoint."""
-        return self.path(CHECKPOINT)
+    def checkpoint(self) -> str:
+        """Spark's checkpoint, as Spark takes it."""
+        return on_this_machine(self.path(CHECKPOINT))
 
     def checkpoint_id(self) -> str:
-        """The id of Spark's checkpoint; "" where there is none."""
-        place = self.checkpoint / METADATA
-        if not place.is_file():
-            return ""
-        try:
-            return str(json.loads(place.read_bytes())["id"])
-        except (ValueError, KeyError, TypeError):
-            raise OutputError(
-                f"{place}: found what Spark did not write, or not whole, allowed: the checkpoint "
-                "with which the stream began"
-            ) from None
+        """The id of Spark's checkpoint; "" where there is none. Raises OutputError."""
+        place = self.path(CHECKPOINT, METADATA)
+        return query_id(place.read_bytes(), str(place)) if place.is_file() else ""
 
     def manifest(self, batch: int) -> dict[str, Any]:
         """With what a micro-batch was decided. Raises UserError."""
-        place = self.path("batches", f"{batch}.json")
+        place = self.path(BATCHES, f"{batch}.json")
         try:
             content: dict[str, Any] = json.loads(place.read_bytes())
         except (OSError, ValueError):
@@ -154,23 +161,12 @@ class StreamFolder:
         except msgspec.MsgspecError:
             record = None
         if record is None or record.format != FORMAT:
-            raise OutputError(
-                f"{place}: found what this version did not write, allowed: as a stream of "
-                "dispatch writes it"
-            )
+            raise unknown_version(str(place))
         return record
 
     def strangers(self) -> bool:
         """Whether the folder has something that no stream wrote."""
-        ours = {
-            COMMIT,
-            HANDED,
-            MAKING,
-            LOCK,
-            CHECKPOINT,
-            "batches",
-            *(part.split("/")[0] for part in PARTS),
-        }
+        ours = OURS | {COMMIT, MAKING, LOCK}
         return self.out.is_dir() and any(file.name not in ours for file in self.out.iterdir())
 
     def committed(self, part: str, commit: Commit) -> dict[int, Path]:
@@ -181,19 +177,19 @@ class StreamFolder:
     def handed(self) -> int:
         """The last micro-batch that the user's own function has had. Raises OutputError."""
         place = self.path(HANDED)
-        try:
-            return int(json.loads(place.read_bytes())["batch"])
-        except FileNotFoundError:
-            return NONE
-        except (ValueError, KeyError, TypeError):
-            raise OutputError(
-                f"{place}: found what this version did not write, allowed: as a stream of "
-                "dispatch writes it"
-            ) from None
+        return handed_in(place.read_bytes(), str(place)) if place.exists() else NONE
 
     def hand(self, batch: int) -> None:
         """Write down that the user's own function has had a micro-batch."""
-        write_json(self.path(HANDED), {"batch": batch})
+        self.write_json(HANDED, {"batch": batch})
+
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        """Replace a small file in one step."""
+        self.write_text(name, as_json(content))
+
+    def write_text(self, name: str, content: str) -> None:
+        """The same."""
+        _write(self.path(name), content.encode())
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -214,6 +210,9 @@ class StreamFolder:
         finally:
             os.close(handle)
 
+    def check_alone(self) -> None:
+        """Nothing: the lock of a process that lives is its own."""
+
     def begin(self) -> None:
         """Make room for a micro-batch; what a killed one left goes."""
         shutil.rmtree(self.path(MAKING), ignore_errors=True)
@@ -225,7 +224,7 @@ class StreamFolder:
         for file in made.rglob("*"):
             if file.is_file():
                 sync(file)
-        _write(self.path("batches", f"{commit.batch}.json"), json.dumps(manifest).encode())
+        _write(self.path(BATCHES, f"{commit.batch}.json"), json.dumps(manifest).encode())
         for part in PARTS:
             if (made / part).exists():
                 place = self.of(part, commit.batch)
@@ -252,14 +251,36 @@ class StreamFolder:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
-def write_json(place: Path, content: Mapping[str, Any]) -> None:
-    """Replace a small file in one step."""
-    _write(place, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+def query_id(metadata: bytes, place: str) -> str:
+    """The id that is in METADATA. Raises OutputError."""
+    try:
+        return str(json.loads(metadata)["id"])
+    except (ValueError, KeyError, TypeError):
+        raise OutputError(
+            f"{place}: found what Spark did not write, or not whole, allowed: the checkpoint "
+            "with which the stream began"
+        ) from None
 
 
-def write_text(place: Path, content: str) -> None:
-    """The same."""
-    _write(place, content.encode())
+def handed_in(content: bytes, place: str) -> int:
+    """The number that is in HANDED. Raises OutputError."""
+    try:
+        return int(json.loads(content)["batch"])
+    except (ValueError, KeyError, TypeError):
+        raise unknown_version(place) from None
+
+
+def unknown_version(place: str) -> OutputError:
+    """That a file of a stream is none of this version's."""
+    return OutputError(
+        f"{place}: found what this version did not write, allowed: as a stream of dispatch writes "
+        "it"
+    )
+
+
+def as_json(content: Mapping[str, Any]) -> str:
+    """A small file's text."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def _write(place: Path, content: bytes) -> None:

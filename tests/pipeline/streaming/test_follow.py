@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from tests.elsewhere import view
 
 from fairlead import Change, Cluster, dispatch, follow
 from fairlead.cli.table import MessagesTable
@@ -430,3 +431,15 @@ def test_what_is_no_function_is_no_sink(spark: SparkSession, tmp_path: Path) -> 
     stream = streaming(spark, tmp_path / "in")
     with pytest.raises(MessageError, match=r"^each: found 'sink', allowed: a function of the rows"):
         follow(stream, [MSMQ], tmp_path / "out", each="sink")  # type: ignore[arg-type]
+
+
+def test_a_place_on_which_no_stream_commits_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with view(spark, tmp_path / "view") as uri:
+        for out, line in (
+            (f"{uri}/out", "found a file system on which no stream commits, allowed: one of this"),
+            (f"{uri}/.out", "found '.out' as the folder's name, allowed: a name that begins neit"),
+            ("table:out", "found a table, allowed: a folder"),
+        ):
+            with pytest.raises(OutputError, match=f"^{out}: {line}"):
+                follow(streaming(spark, tmp_path / "in"), [MSMQ], out)
+    assert not (tmp_path / "view" / "out").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from pyspark.errors import PySparkException
@@ -10,11 +11,13 @@ from pyspark.sql import functions as F
 
 from fairlead.errors import EnvironmentProblem, UserError
 from fairlead.pipeline.intake.mapped import mapped
-from fairlead.pipeline.spark.refusals import why
+from fairlead.pipeline.spark.refusals import of_client, why
 from fairlead.runs.kafka import COLUMNS, DEFAULTS, KAFKA, SERVERS
 
 NO_SOURCE = "DATA_SOURCE_NOT_FOUND"
 NO_TOPIC = "UnknownTopicOrPartitionException"
+CLIENT = re.compile(r"org\.apache\.kafka\.common\.errors\.(?:Ssl|Sasl|Invalid)\w*: (.*)")
+"""What Kafka's client says of certificates, passwords and its own settings."""
 ENDED = "terminated with exception: "
 LAST_OF_EACH = """
 transform(
@@ -57,6 +60,9 @@ def unread(where: str, error: PySparkException) -> UserError:
     """Why a stream of topics ended, in one line."""
     if NO_TOPIC in str(error):
         return UserError(f"{where}: the broker has no such topic")
+    refused = of_client(error, CLIENT)
+    if refused is not None:
+        return UserError(f"{where}: cannot be read: {refused}")
     return UserError(f"{where}: cannot be read: {why(error).rpartition(ENDED)[2]}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import socket
@@ -23,6 +24,9 @@ ENDED: Final = "Z"
 """The state of a process that has ended, and whose parent has not looked yet."""
 START: Final = 19
 """Where Linux says when a process was started, after the name of its program and its state."""
+
+
+log = logging.getLogger("fairlead")
 
 
 class RunClaim(msgspec.Struct, frozen=True):
@@ -98,6 +102,14 @@ def found(place: HadoopPath) -> RunClaim | None:
     with suppress(FileNotFoundError, msgspec.MsgspecError):
         return msgspec.json.decode(place.read(), type=RunClaim)
     return None
+
+
+def clear_dead(place: HadoopPath, out: str) -> None:
+    """Remove the claim that a killed run left. Raises OutputError where it may live, OSError."""
+    left = found(place)
+    refuse(left, place, out)
+    log.warning("%s: a run that was killed (%s) left something there", out, left)
+    place.delete()
 
 
 def refuse(claim: RunClaim | None, place: HadoopPath, out: str) -> None:

@@ -9,7 +9,6 @@ A run that is killed leaves its claim. The next one sees that it has ended, and 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
@@ -21,8 +20,6 @@ from fairlead.runs.paths import CLAIM, COMPARISON, SUMMARY
 
 LAST: Final = (SUMMARY, COMPARISON)
 """Files of which one is written last."""
-
-log = logging.getLogger("fairlead")
 
 
 class CommitByLastFile:
@@ -39,12 +36,8 @@ class CommitByLastFile:
         """Claim the place. Raises OutputError where it is taken, OSError."""
         names = self._names()
         if CLAIM in names:
-            left = claims.found(self.folder / CLAIM)
-            claims.refuse(left, self.folder / CLAIM, self.out)
-            log.warning("%s: a run that was killed (%s) left something there", self.out, left)
+            claims.clear_dead(self.folder / CLAIM, self.out)
         self._refuse_taken(names)
-        if CLAIM in names:
-            (self.folder / CLAIM).delete()
         self._claim = claims.take(self.folder / CLAIM, self.out)
         # Another run may have begun and ended since the place was looked at.
         self._refuse_taken(self._names())

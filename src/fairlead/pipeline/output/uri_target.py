@@ -24,6 +24,24 @@ PASSED_OVER: Final = ("_", ".")
 """How names begin that Spark passes over where it reads."""
 
 
+def checked_uri(out: str) -> str:
+    """The URI of a folder for results, without a / at its end. Raises OutputError."""
+    path = urlsplit(out.rstrip("/")).path
+    odd = SPECIAL.search(path)
+    if odd:
+        raise OutputError(
+            f"{out}: found {odd[0]!r} in the path {path}, "
+            "allowed: any without {}[]*?\\:, which Spark reads otherwise"
+        )
+    name = path.rpartition("/")[2]
+    if not name or name.startswith(PASSED_OVER):
+        raise OutputError(
+            f"{out}: found {name!r} as the folder's name, allowed: a name that begins neither "
+            "with . nor with _"
+        )
+    return out.rstrip("/")
+
+
 class UriDelivery(TablesDelivery):
     """Results at a URI.
 
@@ -33,20 +51,7 @@ class UriDelivery(TablesDelivery):
 
     def __init__(self, out: str, *, overwrite: bool, read: str = "") -> None:
         """Refuse what the URI alone tells. `read`: where the messages are. Raises OutputError."""
-        self.out, self.overwrite, self.read = out.rstrip("/"), overwrite, read
-        path = urlsplit(self.out).path
-        odd = SPECIAL.search(path)
-        if odd:
-            raise OutputError(
-                f"{out}: found {odd[0]!r} in the path {path}, "
-                "allowed: any without {}[]*?\\:, which Spark reads otherwise"
-            )
-        name = path.rpartition("/")[2]
-        if not name or name.startswith(PASSED_OVER):
-            raise OutputError(
-                f"{out}: found {name!r} as the folder's name, allowed: a name that begins neither "
-                "with . nor with _"
-            )
+        self.out, self.overwrite, self.read = checked_uri(out), overwrite, read
         self._files: dict[str, bytes] = {}
         self._making: SwapByRename | CommitByLastFile | None = None
 

@@ -80,7 +80,7 @@ def why(folder: str | Path, message_id: str) -> Why:
     manifest = run.manifest
     if manifest.get("replay"):
         raise _of_replay(folder, folder / DECISIONS)
-    places = [folder / DECISIONS] if run.batches is None else list(run.batches.values())
+    places = [folder / DECISIONS] if run.batches is None else [*map(Path, run.batches.values())]
     file_format = manifest["file_format"]
     for number, place in enumerate(places):
         files = sorted(place.glob("part-*"))

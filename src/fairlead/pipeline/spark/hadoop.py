@@ -17,7 +17,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from fairlead.errors import EnvironmentProblem
+from fairlead.errors import EnvironmentProblem, UserError
 from fairlead.pipeline.spark.refusals import not_reached, why
 
 RENAMED_AT_ONCE: Final = frozenset({"file", "hdfs", "viewfs"})
@@ -122,18 +122,31 @@ class HadoopPath:
             finally:
                 stream.close()
 
+    def is_created_in_one_step(self) -> bool:
+        """Whether `create` looks in the step in which it writes, and the file is whole then."""
+        with _as_os_error(self.uri):
+            return bool(self._files.hasPathCapability(self._path, IN_ONE_STEP))
+
     def create(self, content: bytes) -> None:
         """Write a small file that is not there yet; raises FileExistsError where it is."""
         with _as_os_error(self.uri):
-            if self._files.hasPathCapability(self._path, IN_ONE_STEP):
+            if self.is_created_in_one_step():
                 builder = self._files.createFile(self._path).overwrite(False)
                 stream = builder.opt(IN_ONE_STEP, "true").build()
             else:
                 stream = self._files.create(self._path, False)
-            try:
-                stream.write(bytearray(content))
-            finally:
-                stream.close()
+            _write(stream, content)
+
+    def replace(self, content: bytes) -> None:
+        """Write a small file, whether it is there or not: in S3 in one step."""
+        with _as_os_error(self.uri):
+            _write(self._files.create(self._path, True), content)
+
+    def copy_beside(self, to: HadoopPath) -> None:
+        """Copy it and what is inside to another place of the same file system."""
+        with _as_os_error(self.uri):
+            copy = self._jvm.org.apache.hadoop.fs.FileUtil.copy
+            copy(self._files, self._path, self._files, to._path, False, self._settings)
 
     def rename(self, to: HadoopPath) -> None:
         """Give it another name on the same file system. Raises FileExistsError where it is taken.
@@ -170,6 +183,22 @@ class HadoopPath:
         other = object.__new__(HadoopPath)
         other.__dict__ |= {**self.__dict__, "uri": uri, "_path": path}
         return other
+
+
+def _write(stream: Any, content: bytes) -> None:  # noqa: ANN401 - an object of Java's
+    try:
+        stream.write(bytearray(content))
+    finally:
+        stream.close()
+
+
+@contextmanager
+def reading_there(uri: str) -> Iterator[None]:
+    """Say where it was, if something cannot be read. Raises UserError."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{uri}: cannot be read: {error.strerror}") from error
 
 
 @contextmanager

@@ -44,6 +44,22 @@ def why(error: Exception) -> str:
     return line.split("] ", 1)[-1].split(" SQLSTATE")[0].rstrip(". ")
 
 
+def of_client(error: PySparkException, first: re.Pattern[str]) -> str | None:
+    """What a client of Java's says that Spark calls, and what is at the bottom of that.
+
+    `first`: finds the client's error among all those that led to this one. None: there is none.
+    """
+    # PySpark keeps them to itself, and may leave them out of the text.
+    lines = str(getattr(error, "_stackTrace", error)).splitlines()
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    for place, cause in enumerate(causes):
+        match = first.match(cause)
+        if match:
+            last = JAVA.sub("", causes[-1])
+            return match[1] if place == len(causes) - 1 else f"{match[1]}: {last}"
+    return None
+
+
 def unknown_column(error: PySparkException) -> str | None:
     """The column that an expression names and the table has not; None for other refusals."""
     if not (error.getCondition() or "").startswith(UNRESOLVED):

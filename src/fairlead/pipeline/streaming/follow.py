@@ -21,6 +21,7 @@ from fairlead.balance.times import MICROS
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError, OutputError, UserError
 from fairlead.pipeline.output.read_back import load
+from fairlead.pipeline.output.uri_target import checked_uri
 from fairlead.pipeline.output.write import FORMATS
 from fairlead.pipeline.streaming import rolling
 from fairlead.pipeline.streaming.differing import differing
@@ -34,12 +35,13 @@ from fairlead.pipeline.streaming.running import (
     begun,
     check_seconds,
 )
+from fairlead.pipeline.streaming.stream_place import StreamPlace, folder_at, place_of
 from fairlead.results.summary import Made, Summary
 from fairlead.runs.kafka import KAFKA
 from fairlead.runs.options import Options
-from fairlead.runs.paths import SUMMARY, local, on_this_machine
+from fairlead.runs.paths import SUMMARY, TABLE, inside, local
 from fairlead.runs.read_rows import DECISIONS
-from fairlead.runs.stream_folder import Commit, StreamFolder, write_json
+from fairlead.runs.stream_folder import CHECKPOINT, Commit
 
 log = logging.getLogger("fairlead")
 
@@ -63,9 +65,10 @@ def follow(
     """Dispatch a streaming DataFrame into a folder until it is stopped.
 
     `messages`: what `spark.readStream` gives, with the columns that `dispatch` asks for. `out`: a
-    folder on this machine, new or of the same stream: then it goes on where it ended. `changes`:
-    also a function that returns those known by now; it is called for each micro-batch. `horizon`:
-    after so many seconds without them, by the messages' times, an id or a group is forgotten.
+    folder on this machine or in S3, new or of the same stream: then it goes on where it ended.
+    `changes`: also a function that returns those known by now; it is called for each micro-batch.
+    `horizon`: after so many seconds without them, by the messages' times, an id or a group is
+    forgotten.
     `every`: seconds between micro-batches. `available_now`: end when what is there is decided.
     `trust_ids`: do not look for duplicates. `file_format`: parquet, csv or json. `each`: called
     with the decisions of each micro-batch that is committed and has any, and with its number, in
@@ -113,8 +116,8 @@ class StreamRequest:
     available_now: bool
     made: Made | None = None
     """What the page says of the run; None: no page."""
-    committed: Callable[[Summary, Commit], None] | None = None
-    """Called after each micro-batch, with what all so far come to."""
+    committed: Callable[[Summary, Commit, StreamPlace], None] | None = None
+    """Called after each micro-batch, with what all so far come to, and where its results are."""
     each: Callable[[DataFrame, int], object] | None = None
     """The user's own function, which gets each micro-batch that is committed."""
 
@@ -122,9 +125,11 @@ class StreamRequest:
 class Following:
     """A stream that is being dispatched."""
 
-    def __init__(self, stream: RunningStream, work: _Work) -> None:
+    def __init__(self, stream: RunningStream, work: _Work, *, went_on: bool) -> None:
         """Made by `follow`."""
         self._stream, self._work = stream, work
+        self.went_on = went_on
+        """Whether the stream had begun before."""
 
     @property
     def summary(self) -> Summary | None:
@@ -169,17 +174,22 @@ class _Work:
             self.commit = nothing(self.stream, self.commit, batch)
             return
         messages, files = intake
-        self.commit = decide(messages, self.stream, self.commit, batch, files)
+        try:
+            self.commit = decide(messages, self.stream, self.commit, batch, files)
+        except Exception:
+            # Whoever has taken the place also forgets what this micro-batch reads.
+            self.stream.folder.check_alone()
+            raise
         summary = self.sum_up(spark)
         if self.request.committed is not None:
-            self.request.committed(summary, self.commit)
+            self.request.committed(summary, self.commit, self.stream.folder)
         self.hand(spark)
 
     def sum_up(self, spark: SparkSession) -> Summary:
         """What all micro-batches so far come to."""
         folder, plan = self.stream.folder, plan_of(self.stream, self.commit)
         summary = rolling.summary(spark, folder, self.commit, plan, self.request.made)
-        write_json(folder.path(SUMMARY), summary.to_dict())
+        folder.write_json(SUMMARY, summary.to_dict())
         self.summary = summary
         return summary
 
@@ -188,18 +198,17 @@ class _Work:
         folder, commit, each = self.stream.folder, self.commit, self.request.each
         if each is None:
             return
-        decisions = folder.committed(DECISIONS, commit)
         for batch in range(folder.handed() + 1, commit.batch + 1):
-            if batch in decisions:
+            if folder.has(DECISIONS, batch):
                 schema = StructType.fromJson(json.loads(commit.decided))
-                place, kind = on_this_machine(decisions[batch]), self.stream.options.file_format
+                place, kind = folder.at(DECISIONS, batch), self.stream.options.file_format
                 each(load(spark, place, kind, schema), batch)
             folder.hand(batch)
 
     def _check_checkpoint(self, batch: int) -> None:
         """The numbers of micro-batches are those of one checkpoint."""
-        place, folder = self.stream.folder.checkpoint, self.stream.folder
-        now = folder.checkpoint_id()
+        folder = self.stream.folder
+        place, now = inside(str(folder.out), CHECKPOINT), folder.checkpoint_id()
         if not self.commit.checkpoint:
             self.commit = msgspec.structs.replace(self.commit, checkpoint=now)
         elif now != self.commit.checkpoint:
@@ -211,17 +220,23 @@ class _Work:
             )
 
 
-def check(out: str, request: StreamRequest) -> bool:
-    """Refuse what can be refused without Spark; returns whether the stream has begun before."""
-    return _begun(_stream(out, request)).batch >= 0
+def check(out: str, request: StreamRequest) -> None:
+    """Refuse what can be refused without Spark. Raises UserError."""
+    _check(out, request)
+    place = local(out)
+    if place is None:
+        checked_uri(out)
+    else:
+        _begun(_stream(folder_at(out, place), request))
 
 
 def start(messages: DataFrame, out: str, request: StreamRequest, source: Source) -> Following:
     """Begin, or go on. `source`: makes messages of what Spark brings. Raises UserError."""
     if type(messages).__module__.startswith("pyspark.sql.connect"):
         raise UserError(NO_CONNECT)
-    stream = _stream(out, request)
-    folder = stream.folder
+    _check(out, request)
+    folder = place_of(messages.sparkSession, out)
+    stream = _stream(folder, request)
     held = ExitStack()
     held.enter_context(folder.alone())
     try:
@@ -230,30 +245,29 @@ def start(messages: DataFrame, out: str, request: StreamRequest, source: Source)
             work.sum_up(messages.sparkSession)
         work.hand(messages.sparkSession)
         acting = BatchWork(work.decide)
-        checkpoint, every = on_this_machine(folder.checkpoint), request.every
+        checkpoint, every, went_on = folder.checkpoint, request.every, work.commit.batch >= 0
         query = begun(messages, acting, checkpoint, every, available_now=request.available_now)
     except BaseException:
         held.close()
         raise
-    return Following(RunningStream(query, acting, held), work)
+    return Following(RunningStream(query, acting, held), work, went_on=went_on)
 
 
-def _stream(out: str, request: StreamRequest) -> StreamBatches:
-    place = local(out)
-    if place is None:
-        raise OutputError(f"{out}: found a place elsewhere, allowed: a folder of this machine")
+def _check(out: str, request: StreamRequest) -> None:
+    if out.startswith(TABLE):
+        raise OutputError(f"{out}: found a table, allowed: a folder")
     check_seconds("horizon", request.horizon)
     check_seconds("every", request.every)
     if request.options.file_format not in FORMATS:
         raise OutputError(
             f"file_format: found {request.options.file_format!r}, allowed: {', '.join(FORMATS)}"
         )
-    place = place.resolve()
-    if not place.parent.is_dir():
-        raise OutputError(f"{out}: the folder {place.parent} does not exist")
+
+
+def _stream(folder: StreamPlace, request: StreamRequest) -> StreamBatches:
     horizon = round(request.horizon * MICROS)
     return StreamBatches(
-        StreamFolder(place),
+        folder,
         request.clusters,
         lambda: list(request.changes()),
         replace(request.options, horizon=horizon, keep=True),
@@ -289,8 +303,9 @@ def _begun(stream: StreamBatches) -> Commit:
         raise OutputError(f"{folder.out}: found a stream that was begun otherwise: {what}")
     if not folder.checkpoint_id():
         raise OutputError(
-            f"{folder.checkpoint}: found no checkpoint, allowed: that with which the stream began; "
-            "without it nobody knows which messages were decided on: begin in another folder"
+            f"{inside(str(folder.out), CHECKPOINT)}: found no checkpoint, allowed: that with which "
+            "the stream began; without it nobody knows which messages were decided on: begin in "
+            "another folder"
         )
     return commit
 

@@ -6,7 +6,6 @@ changes → prepare → route → write → measure → remember → commit
 from __future__ import annotations
 
 import logging
-import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,10 +29,11 @@ from fairlead.pipeline.output.read_back import rejections as counted_rejections
 from fairlead.pipeline.output.write import writer
 from fairlead.pipeline.routing.since import Since
 from fairlead.pipeline.streaming import remembered, rolling
+from fairlead.pipeline.streaming.stream_place import StreamPlace
 from fairlead.runs import run_folder
 from fairlead.runs.disk_full import writing
 from fairlead.runs.options import Options
-from fairlead.runs.stream_folder import MAKING, Commit, StreamFolder, typed_columns
+from fairlead.runs.stream_folder import Commit, typed_columns
 
 log = logging.getLogger("fairlead")
 
@@ -44,7 +44,7 @@ SHOWN: Final = 3
 class StreamBatches:
     """What all micro-batches of a stream have in common."""
 
-    folder: StreamFolder
+    folder: StreamPlace
     clusters: Sequence[Cluster]
     changes: Callable[[], Sequence[Change]]
     """The changes as they are known now."""
@@ -93,7 +93,7 @@ def nothing(stream: StreamBatches, commit: Commit, batch: int) -> Commit:
         folder.begin()
         for part, present in (("state/counts", commit.width), ("state/groups", commit.groups)):
             if present:
-                shutil.copytree(folder.of(part, commit.batch), folder.path(MAKING, part))
+                folder.carry_over(part, commit.batch)
         folder.finish(after, {})
     folder.forget(after)
     return after
@@ -164,7 +164,7 @@ def _plain(change: Change) -> dict[str, Any]:
     return {name: value for name, value in change.to_dict().items() if name != "where"}
 
 
-def _since(rows: DataFrame, folder: StreamFolder, commit: Commit, stream: StreamBatches) -> Since:
+def _since(rows: DataFrame, folder: StreamPlace, commit: Commit, stream: StreamBatches) -> Since:
     spark = rows.sparkSession
     binds = any(cluster.start().binds for cluster in stream.clusters)
     return Since(

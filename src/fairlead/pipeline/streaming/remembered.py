@@ -25,8 +25,8 @@ from fairlead.pipeline.columns import (
 )
 from fairlead.pipeline.dispatch import PreparedTable
 from fairlead.pipeline.intake.unique import AGAIN, HASH
-from fairlead.runs.paths import on_this_machine
-from fairlead.runs.stream_folder import Commit, Remembered, StreamFolder
+from fairlead.pipeline.streaming.stream_place import StreamPlace
+from fairlead.runs.stream_folder import Commit, Remembered
 
 MANY: Final = 16
 """Folders of about one size; then they become one."""
@@ -36,25 +36,23 @@ IDS: Final = f"{HASH} bigint, {ID} string, {AT} bigint"
 GROUPS: Final = f"{BIND} string, {HOME} string, {WORD} string, {MEMBER} int, {AT} bigint"
 
 
-def ids_before(spark: SparkSession, folder: StreamFolder, commit: Commit) -> DataFrame | None:
+def ids_before(spark: SparkSession, folder: StreamPlace, commit: Commit) -> DataFrame | None:
     """The ids that are remembered: HASH, ID and AT."""
     if not commit.ids:
         return None
     return _ids(spark, folder, commit.ids)
 
 
-def _ids(spark: SparkSession, folder: StreamFolder, every: Sequence[Remembered]) -> DataFrame:
-    places = [on_this_machine(folder.of("state/ids", entry.batch)) for entry in every]
+def _ids(spark: SparkSession, folder: StreamPlace, every: Sequence[Remembered]) -> DataFrame:
+    places = [folder.at("state/ids", entry.batch) for entry in every]
     return spark.read.schema(IDS).parquet(*places)
 
 
-def groups_before(spark: SparkSession, folder: StreamFolder, commit: Commit) -> DataFrame:
+def groups_before(spark: SparkSession, folder: StreamPlace, commit: Commit) -> DataFrame:
     """To whom groups are bound: BIND, HOME, WORD, MEMBER and AT."""
     if not commit.groups:
         return spark.createDataFrame([], GROUPS)
-    return spark.read.schema(GROUPS).parquet(
-        on_this_machine(folder.of("state/groups", commit.batch))
-    )
+    return spark.read.schema(GROUPS).parquet(folder.at("state/groups", commit.batch))
 
 
 def clock(ready: PreparedTable, before: int) -> int:
@@ -72,7 +70,7 @@ def _seen(rows: DataFrame) -> DataFrame:
 
 
 def remember_ids(
-    ready: PreparedTable, folder: StreamFolder, commit: Commit, batch: int, now: int, horizon: int
+    ready: PreparedTable, folder: StreamPlace, commit: Commit, batch: int, now: int, horizon: int
 ) -> list[Remembered]:
     """Write the ids of a micro-batch; returns all folders that are looked at from now on.
 
@@ -106,7 +104,7 @@ def _to_merge(kept: Sequence[Remembered], rows: int) -> list[Remembered]:
 
 
 def remember_groups(
-    ready: PreparedTable, before: DataFrame, folder: StreamFolder, now: int, horizon: int
+    ready: PreparedTable, before: DataFrame, folder: StreamPlace, now: int, horizon: int
 ) -> None:
     """Write to whom each group is bound after a micro-batch, where it is not forgotten.
 

@@ -22,9 +22,9 @@ from fairlead.pipeline.dispatch import PreparedTable
 from fairlead.pipeline.measure.counts import by_all, messages
 from fairlead.pipeline.measure.over_time import BIN, over_time
 from fairlead.pipeline.measure.tally import counted
+from fairlead.pipeline.streaming.stream_place import StreamPlace
 from fairlead.results.summary import Made, Period, ReportFacts, StreamCounts, Streams, Summary
-from fairlead.runs.paths import on_this_machine
-from fairlead.runs.stream_folder import Commit, StreamFolder
+from fairlead.runs.stream_folder import Commit
 
 BY: Final = ("version", "cluster", "subject", "destination", "outcome", BIN)
 COUNTS: Final = (
@@ -48,7 +48,7 @@ class Rolled:
     """Messages so far of clusters that no file has."""
 
 
-def roll(written: DataFrame, ready: PreparedTable, folder: StreamFolder, commit: Commit) -> Rolled:
+def roll(written: DataFrame, ready: PreparedTable, folder: StreamPlace, commit: Commit) -> Rolled:
     """Count what a micro-batch wrote, and write down what all so far come to."""
     plan, spark = ready.plan, written.sparkSession
     period = _period(commit, ready)
@@ -77,12 +77,10 @@ def roll(written: DataFrame, ready: PreparedTable, folder: StreamFolder, commit:
     return Rolled(new, messages(written, plan, new), width, period, dict(unknown))
 
 
-def _before(spark: SparkSession, folder: StreamFolder, commit: Commit) -> DataFrame:
+def _before(spark: SparkSession, folder: StreamPlace, commit: Commit) -> DataFrame:
     if not commit.width:
         return spark.createDataFrame([], COUNTS)
-    return spark.read.schema(COUNTS).parquet(
-        on_this_machine(folder.of("state/counts", commit.batch))
-    )
+    return spark.read.schema(COUNTS).parquet(folder.at("state/counts", commit.batch))
 
 
 def _period(commit: Commit, ready: PreparedTable) -> tuple[int, int] | None:
@@ -110,7 +108,7 @@ def _bin(time: Column, width: int) -> Column:
 
 
 def summary(
-    spark: SparkSession, folder: StreamFolder, commit: Commit, plan: Plan, made: Made | None
+    spark: SparkSession, folder: StreamPlace, commit: Commit, plan: Plan, made: Made | None
 ) -> Summary:
     """What all micro-batches so far come to. `made`: what a page says of the run; None: no page."""
     every = _before(spark, folder, commit).persist()
