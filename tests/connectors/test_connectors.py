@@ -12,6 +12,7 @@ NEEDED = {
     "s3a": ("spark", "s3a"),
     "s3a_streams": ("spark", "s3a"),
 }
+ALL_SLOW = {"delta_killed": ("spark", "delta")}
 
 
 @pytest.mark.parametrize("name", NEEDED)
@@ -21,7 +22,7 @@ def test_the_cases_hold(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NEEDED)
+@pytest.mark.parametrize("name", [*NEEDED, *ALL_SLOW])
 def test_the_slow_cases_hold(name: str) -> None:
-    need(*NEEDED[name])
+    need(*(NEEDED | ALL_SLOW)[name])
     run_cases(name, slow=True)

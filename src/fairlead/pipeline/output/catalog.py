@@ -24,6 +24,7 @@ from fairlead.errors import OutputError
 from fairlead.pipeline.intake.catalog import RUN, files_of, has_schema, on_table, with_ending
 from fairlead.pipeline.output.claim import RunClaim
 from fairlead.pipeline.output.tables_delivery import TablesDelivery
+from fairlead.pipeline.spark.hadoop import HadoopPath, has_files
 from fairlead.pipeline.spark.refusals import why
 from fairlead.runs.disk_full import writing
 from fairlead.runs.paths import CLAIM, SUMMARY, TABLE
@@ -31,6 +32,10 @@ from fairlead.runs.paths import CLAIM, SUMMARY, TABLE
 DECISIONS: Final = "decisions"
 PARTS: Final = {DECISIONS: "", "rejected": "_rejected"}
 EVERY: Final = (*PARTS.values(), RUN)
+OWN: Final = "spark_catalog"
+"""The session's own catalog."""
+OF_TABLES: Final = ("part-", "_", ".")
+"""How names begin of what Spark writes into the folder of a table."""
 FILES: Final = "name string, content string"
 
 
@@ -72,6 +77,9 @@ class CatalogDelivery(TablesDelivery):
         self._refuse_claimed(files)
         if SUMMARY in files and not self.overwrite:
             raise OutputError(f"{self.out}: exists; name another table, or use --overwrite")
+        if CLAIM in files:
+            with writing(self.out):
+                self._clear_left(spark, taken)
         self._before = {name: text for name, text in files.items() if name != CLAIM}
         try:
             self._save(spark, {**self._before, CLAIM: self._claimed}, replace=bool(files))
@@ -90,6 +98,24 @@ class CatalogDelivery(TablesDelivery):
                 f"{self.out}: found {self.name!r}, allowed: the name of a table, such as "
                 f"{TABLE}catalog.schema.table"
             ) from None
+
+    def _clear_left(self, spark: SparkSession, taken: list[str]) -> None:
+        """Remove the files of tables that a killed run was making, and the catalog has not.
+
+        In the session's own catalog a table's files are there before the table is, and no table can
+        be made where files are. Raises OSError.
+        """
+        schema, _, table = self.name.removeprefix(f"{OWN}.").rpartition(".")
+        foreign = "." in schema or "`" in self.name or spark.catalog.currentCatalog() != OWN
+        if foreign or not has_files(spark):
+            return
+        database = spark.catalog.getDatabase(schema or spark.catalog.currentDatabase())
+        for ending in PARTS.values():
+            place = HadoopPath(spark, database.locationUri) / with_ending(table, ending).lower()
+            if ending in taken or not place.exists():
+                continue
+            if all(name.startswith(OF_TABLES) for name in place.names()):
+                place.delete()
 
     def _refuse_claimed(self, files: dict[str, str]) -> None:
         if CLAIM not in files:
