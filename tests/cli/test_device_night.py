@@ -87,8 +87,8 @@ def test_a_folder_that_is_removed_begins_again_and_too_much_is_counted(
     assert len(load_clusters(kept.place / "cluster.toml")) == 1
 
 
-REASONS = ("File exists", "No such file or directory")
-"""The second where the device had just looked that its folder is there."""
+REASONS = ("File exists", "No such file or directory", "Not a directory")
+"""The others where the device had just looked that its folder is there, or is in it."""
 
 
 def _put_a_file_in_place_of(folder: Path, device: Running) -> None:

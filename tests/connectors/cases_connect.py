@@ -12,6 +12,8 @@ from fairlead import dispatch, follow, load_clusters
 from fairlead.errors import UserError
 from fairlead.pipeline.spark.session import spark_session
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
@@ -34,7 +36,6 @@ def test_dispatch_takes_a_table_of_its(spark: SparkSession, tmp_path: Path) -> N
     assert digest(done(*given, str(tmp_path / "there"))) == digest(here)
 
 
-@pytest.mark.slow
 def test_tables_are_dispatched_into_tables(spark: SparkSession, tmp_path: Path) -> None:
     messages(spark).write.saveAsTable("calls")
     given = "-c", pool(tmp_path), "--no-report", "-o"

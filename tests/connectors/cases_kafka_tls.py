@@ -15,6 +15,8 @@ from tests.connectors.desk import ROWS, done, messages, pool, refused, session
 from tests.connectors.environment import jars
 from tests.sockets.identity import new_identity, openssl
 
+pytestmark = pytest.mark.slow
+
 FOLLOW = ("--follow", "--available-now", "--no-report")
 PROVIDER = "org.apache.kafka.common.config.provider.FileConfigProvider"
 PASSWORD = "hush-4711"  # noqa: S105
@@ -115,7 +117,6 @@ def test_another_certificate_is_refused_in_a_line(
     assert line == f"kafka:trusted: {REFUSED}"
 
 
-@pytest.mark.slow
 def test_no_secret_is_in_what_a_refused_command_says(secured: Secured, tmp_path: Path) -> None:
     """All that it says is a line, whatever Spark and Kafka's client would log."""
     other = new_identity(made(tmp_path / "other")).certificate

@@ -27,6 +27,7 @@ SECONDS = 240
 FOLLOW = ("--follow", "--no-report")
 UNCHECKED = "unchecked"
 """A bucket whose files are written without a look whether they are there."""
+pytestmark = pytest.mark.slow
 COLUMNS = "id string, time double, `group` string"
 ANOTHER = f"""
 import sys
@@ -110,7 +111,6 @@ def test_what_cannot_be_followed_there(spark: SparkSession, tmp_path: Path) -> N
     assert refused(*given, "table:x") == "table:x: found a table, allowed: a folder"
 
 
-@pytest.mark.slow
 def test_one_process_writes_and_who_was_thought_dead_commits_nothing(
     spark: SparkSession, s3: tuple[dict[str, str], Any], tmp_path: Path
 ) -> None:
@@ -167,7 +167,6 @@ def test_of_two_that_commit_a_micro_batch_one_does(
     assert both[0].at("decisions", 0) == both[1].at("decisions", 0)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1_200)
 def test_killed_again_and_again(
     spark: SparkSession, s3: tuple[dict[str, str], Any], tmp_path: Path

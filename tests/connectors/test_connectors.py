@@ -5,14 +5,16 @@ from tests.connectors.environment import need, run_cases
 
 NEEDED = {
     "kafka": ("spark", "kafka", "broker"),
-    "kafka_tls": ("spark", "kafka", "broker"),
     "delta": ("spark", "delta"),
-    "connect": ("spark",),
     "iceberg": ("spark", "iceberg"),
     "s3a": ("spark", "s3a"),
-    "s3a_streams": ("spark", "s3a"),
 }
-ALL_SLOW = {"delta_killed": ("spark", "delta")}
+ALL_SLOW = {
+    "kafka_tls": ("spark", "kafka", "broker"),
+    "delta_killed": ("spark", "delta"),
+    "s3a_streams": ("spark", "s3a"),
+    "connect": ("spark",),
+}
 
 
 @pytest.mark.parametrize("name", NEEDED)

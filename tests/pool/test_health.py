@@ -47,7 +47,7 @@ def test_one_that_fails_is_left_alone_and_tried(caplog: pytest.LogCaptureFixture
     assert sorted(use(pool) for _ in range(4)) == ["a", "a", "b", "b"]
     found = [(named(row), row.value) for row in pool.journal() if row.outcome == "changed"]
     assert found == [("a", "down"), ("a", "up"), ("a", "down"), ("a", "up")]
-    assert 'state=down reason="2 failures in a row within' in caplog.text
+    assert 'state=down reason="2 failures in a row within' in caplog.messages[0]
 
 
 def test_who_says_how_it_is_is_heard() -> None:
