@@ -111,6 +111,31 @@ def test_what_is_refused_becomes_a_dead_letter_and_the_rest_goes_on(sites: Sites
     assert sites.bodies("QM2", "PRIVATE") == ["now there is one", "nobody knows this queue"]
 
 
+@pytest.mark.parametrize("queue", ["fairlead:temporary", f"channel:{TO}", "outbox:ORDERS"])
+def test_nobody_puts_to_what_servers_keep_for_themselves(sites: Sites, queue: str) -> None:
+    store = sites.stores["QM1"]
+    store.send(queue, "there is one")
+    for address in (queue, f"{queue}@QM2"):
+        with pytest.raises(MessageError, match=rf"^queue: found '{queue}', allowed: one that is"):
+            store.put(address, "o")
+    assert sites.bodies("QM1", queue) == ["there is one"]
+
+
+def test_nor_does_another_site(sites: Sites) -> None:
+    """Whatever the other site lets its programs do."""
+    sender, receiver = sites.stores["QM1"], sites.stores["QM2"]
+    there = "channel:TO.QM1"
+    sender.put("P" * len(there) + "@QM2", "o")
+    batch = sender.moving.form_batch(TO, "QM2", sites.claim("QM1"), 10, 0)
+    assert batch is not None
+    content = batch.content.replace(b"P" * len(there), there.encode())
+    end, claim = sites.end("QM2", "QM1"), sites.claim("QM2")
+    assert receiver.moving.receive_batch(end, claim, batch.number, batch.token, content) == 1
+    assert sites.count("QM2", there) == 0
+    (dead,) = receiver.dead(f"channel:{TO}")
+    assert dead.reason == f"queue: found '{there}', allowed: one that is not the servers' own"
+
+
 def test_a_full_queue_there_takes_what_fits(sites: Sites) -> None:
     sender, receiver = sites.stores["QM1"], sites.stores["QM2"]
     receiver.send("ORDERS", 0)

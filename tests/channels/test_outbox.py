@@ -121,6 +121,24 @@ def test_what_can_never_be_put_is_a_dead_letter_and_the_rest_goes_on(sites: Site
     assert bodies == ["m0", "m1", "m2", "behind it"]
 
 
+GONE = "temporary:gone: found a temporary queue that is gone, or never was"
+
+
+@pytest.mark.parametrize(
+    ("queue", "reason"),
+    [
+        ("temporary:gone", GONE),
+        ("temporary:gone@QM1", GONE),
+        (WAY, f"queue: found '{WAY}', allowed: one that is not the servers' own"),
+    ],
+)
+def test_what_leads_nowhere_is_a_dead_letter(sites: Sites, queue: str, reason: str) -> None:
+    send(sites, "o", f"outbox:{queue}")
+    assert relay(sites, f"outbox:{queue}") == (1, "")
+    (letter,) = sites.stores["QM1"].dead(f"outbox:{queue}")
+    assert letter.reason == reason
+
+
 def test_what_finds_a_full_queue_waits_in_its_order(sites: Sites) -> None:
     store = sites.stores["QM1"]
     store.set_limits(WAY, max_waiting=2)
@@ -179,6 +197,19 @@ def test_plain_sql_is_told_the_way_out(tmp_path: Path) -> None:
     assert error.value.sqlstate == "FL005"
     line = error.value.diag.message_primary or ""
     assert "whoever sends to outbox:QUEUE, which its queue manager puts to QUEUE" in line
+
+
+def test_one_that_is_full_keeps_no_other_waiting(tmp_path: Path) -> None:
+    others = (OUTBOX, "outbox:ANSWERS@QM2")
+    with sites_of(tmp_path, "sqlite", written(tmp_path, ONE)) as sites:
+        store = sites.stores["QM1"]
+        for queue in others:
+            store.send_many(queue, [{"body": place} for place in range(500)])
+        sites.start("QM1")
+        sites.until(lambda: not any(sites.count("QM1", queue) for queue in others))
+        order = [event.queue for event in store.journal(kind=["accepted"])]
+        ends = {queue: (order.index(queue), order[::-1].index(queue)) for queue in others}
+        assert all(first < 500 and last < 500 for first, last in ends.values())
 
 
 def test_a_server_empties_it_and_is_killed_meanwhile(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ from fairlead.serve.selector import facts_of
 from fairlead.serve.subscribing import Subscriptions, find, project, publish
 from fairlead.serve.temporary import Temporaries
 from fairlead.store.arguments import OWN
-from fairlead.store.channels.outbox import OUTBOX
+from fairlead.store.channels.kept_queues import OUTBOX
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.message import Message
 from fairlead.store.queues.bodies import Envelope

@@ -13,6 +13,7 @@ from fairlead.balance.message import PUT_INHIBITED
 from fairlead.balance.objects import DEFAULT_PRIORITY
 from fairlead.errors import MessageError, NoDestinationError, QueueFullError
 from fairlead.order.key import UNRAISED
+from fairlead.store.channels.kept_queues import OUTBOX
 from fairlead.store.channels.receiving import LEASE, Arrival
 from fairlead.store.channels.site import PutAddress, PutCall, known_site, put, request_of, state_of
 from fairlead.store.clusters.choosing import Choices
@@ -24,8 +25,6 @@ from fairlead.store.queues.settlement import ACCEPTED, RELEASE, Given, Settlemen
 from fairlead.store.queues.taken_group import TakenGroup
 from fairlead.store.queues.unreadable import take_readable
 
-OUTBOX: Final = "outbox:"
-"""So the names of outboxes begin; where it leads to stands behind it."""
 PAGE: Final = 100
 """Messages of a group that are put at once."""
 PAUSE: Final = 5_000_000
@@ -109,8 +108,8 @@ def _put_together(how: PutCall, address: PutAddress, messages: Sequence[Outgoing
     database, memory = how.database, how.memory
     row = known_site(database, "put")
     state = state_of(database, memory, row.cluster)
-    requests = [request_of(how, row, state, address, message, {}) for message in messages]
     try:
+        requests = [request_of(how, row, state, address, message, {}) for message in messages]
         with undone_if_refused(database):
             choices = Choices(database, memory)
             for decision in publish_many(database, choices, memory, requests, messages):

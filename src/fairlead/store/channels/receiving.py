@@ -15,6 +15,7 @@ import msgspec
 from fairlead.balance.change import Change
 from fairlead.balance.policies.ibm_mq_objects import transmission_queue
 from fairlead.errors import ChangeError, ConfigError, MessageError, NoDestinationError
+from fairlead.store.channels.kept_queues import check_put_queue
 from fairlead.store.channels.rows import IN, ForwardedMessage, channel_locked, unpacked
 from fairlead.store.clusters.changing import Author, change
 from fairlead.store.clusters.choosing import ChoiceRequest, Choices
@@ -124,6 +125,7 @@ def _request(
 ) -> tuple[Header, ChoiceRequest, OutgoingMessage]:
     """What a message asks of the cluster here. Raises MessageError."""
     header, body = unwrapped(message.raw)
+    check_put_queue(header.route.queue)
     way = (*header.route.way, end.peer)
     if len(way) > HOPS:
         raise MessageError(

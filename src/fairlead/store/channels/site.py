@@ -12,6 +12,7 @@ from fairlead.balance.message import NO_DESTINATION, NOT_FIXED, ON_OPEN
 from fairlead.balance.policies.ibm_mq import QUEUE, QUEUE_MANAGER
 from fairlead.balance.state import AnyState
 from fairlead.errors import MessageError, NoDestinationError
+from fairlead.store.channels.kept_queues import check_put_queue
 from fairlead.store.channels.receiving import Announcement
 from fairlead.store.clusters.changing import Author, change
 from fairlead.store.clusters.choosing import ChoiceRequest, Choices, KeptBindings
@@ -136,8 +137,10 @@ def request_of(
 ) -> ChoiceRequest:
     """What a message that is put asks of the cluster. `state`: of that.
 
-    A queue that no cluster has is one of this queue manager, if there is one of that name.
+    A queue that no cluster has is one of this queue manager, if there is one of that name. Raises
+    MessageError.
     """
+    check_put_queue(address.queue)
     is_known = any(ref.kind == QUEUE and ref.name == address.queue for ref in state.objects)
     attributes: dict[str, object] = {**binding}
     if message.group:
