@@ -137,21 +137,21 @@ class QueueManager:
             await asyncio.sleep(COMMANDS)
 
     async def _relay(self) -> None:
-        """Put what is sent to outboxes."""
+        """Put what is sent to outboxes, some of each in turn: none keeps another waiting."""
         run = asyncio.get_running_loop().run_in_executor
         while True:
             outboxes = await self.in_thread(self.store.moving.outboxes)
-            for outbox in outboxes:
-                await self._empty(outbox)
+            counts = [await self._relay_some(outbox) for outbox in outboxes]
             if not outboxes:
                 await asyncio.sleep(COMMANDS)
-            else:
+            elif not any(counts):
                 await run(self._listener, self.store.waker.wait, outboxes, COMMANDS)
 
-    async def _empty(self, outbox: str) -> None:
-        while await self.in_thread(self.store.ready, outbox):
-            relayed = await self.in_thread(self.store.moving.relay, outbox, self.claim())
-            if relayed.waits:
-                LOGGER.warning("event=outbox-waits outbox=%s why=%r", outbox, relayed.waits)
-            if not relayed.messages:
-                return
+    async def _relay_some(self, outbox: str) -> int:
+        """Put the next messages of an outbox; how many have left it."""
+        if not await self.in_thread(self.store.ready, outbox):
+            return 0
+        relayed = await self.in_thread(self.store.moving.relay, outbox, self.claim())
+        if relayed.waits:
+            LOGGER.warning("event=outbox-waits outbox=%s why=%r", outbox, relayed.waits)
+        return int(relayed.messages)
