@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from fairlead.balance.message import PUT_INHIBITED
-from fairlead.balance.objects import DEFAULT_PRIORITY
 from fairlead.errors import MessageError, NoDestinationError, QueueFullError
-from fairlead.order.key import UNRAISED
 from fairlead.store.channels.kept_queues import OUTBOX
 from fairlead.store.channels.receiving import LEASE, Arrival
+from fairlead.store.channels.sending import raised_to
 from fairlead.store.channels.site import PutAddress, PutCall, known_site, put, request_of, state_of
 from fairlead.store.clusters.choosing import Choices
 from fairlead.store.clusters.publishing import no_destination, publish_many
@@ -87,8 +86,7 @@ def _as_sent(database: Database, groups: Sequence[TakenGroup]) -> list[list[Outg
     rows = {row[0]: row[1:] for row in database.run("as_sent", ids=ids)}
     waiting = []
     for group in groups:
-        is_raised = group.priority not in (UNRAISED, DEFAULT_PRIORITY)
-        priority = group.priority if is_raised else None
+        priority = raised_to(group)
         of_group = []
         for message in group.messages:
             expires, cost, type_, format_, body = rows[message.number]

@@ -82,8 +82,7 @@ def _taken(
             return
         engine.settle(queue, [_ended(group, longest) for group in held], claim.actor)
         for group in held:
-            is_raised = group.priority not in (UNRAISED, DEFAULT_PRIORITY)
-            priority: int | None = group.priority if is_raised else None
+            priority = raised_to(group)
             for message in group.messages:
                 if _is_too_long(message, longest):
                     continue
@@ -92,6 +91,11 @@ def _taken(
                 count, size = count + 1, size + len(forwarded.raw)
                 yield forwarded
         groups = groups * 2 if size < BYTES // 8 else groups
+
+
+def raised_to(group: TakenGroup) -> int | None:
+    """The priority that goes with the first message of a group; None: it was not raised."""
+    return None if group.priority in (UNRAISED, DEFAULT_PRIORITY) else group.priority
 
 
 def _forwarded(message: Received, group: TakenGroup, priority: int | None) -> ForwardedMessage:
