@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from fairlead.console.counted import Counted
 from fairlead.console.pages.queue_head import queue_head
-from fairlead.console.state import ConsoleState
+from fairlead.console.state import TENANTS, ConsoleState
 from fairlead.console.visit import Route, Visit
 from fairlead.store.admin.queues import Metrics, TenantMetrics
 
@@ -42,7 +42,7 @@ async def _tenants(visit: Visit) -> Response:
 
 
 def _counted(state: ConsoleState) -> Counted[list[TenantMetrics]] | None:
-    return state.counts.get("tenants", state.store.queues_by_tenant, PATIENCE)
+    return state.counts.get(TENANTS, state.store.queues_by_tenant, PATIENCE)
 
 
 def tenant_shares(
