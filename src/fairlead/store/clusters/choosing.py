@@ -151,11 +151,9 @@ class Choices:
             make_due(database, first.cluster, now, first.actor)
             row = read_row(database, first.cluster, "lock_cluster")
         version = self._memory.version(database, row)
-        facts = KnownFacts()
-        for request in requests:
-            facts.of(version, request.message)
+        facts = [*_facts_of_many(version, (request.message for request in requests))]
         every = self._many_ahead if version.made_ahead else self._many_asked
-        return self._journal_many(now, requests, every(row, version, requests), facts)
+        return self._journal_many(now, requests, facts, every(row, version, requests))
 
     def _control(self, request: ChoiceRequest) -> tuple[Version, StoreDecision]:
         """A message that is no work: no destination is chosen for it, and nothing is counted."""
@@ -327,23 +325,18 @@ class Choices:
         self,
         now: int,
         requests: Sequence[ChoiceRequest],
+        facts: Sequence[MessageFacts],
         decided: Iterable[tuple[Version, StoreDecision, bool]],
-        facts: KnownFacts,
     ) -> list[tuple[Version, StoreDecision]]:
         """Write what was decided about each message; with the numbers of the events."""
         every = list(decided)
         rows = [
-            [
-                *_events(
-                    request,
-                    facts.of(version, request.message),
-                    decision,
-                    BOUND if bound else None,
-                )
-            ]
+            [*_events(request, of_message, decision, BOUND if bound else None)]
             if decision.copies or decision.outcome == CONTROL
             else []
-            for request, (version, decision, bound) in zip(requests, every, strict=True)
+            for request, of_message, (_, decision, bound) in zip(
+                requests, facts, every, strict=True
+            )
         ]
         numbers = iter(self._database.numbers(sum(map(len, rows))) if any(rows) else ())
         events: list[Row] = []
@@ -379,25 +372,24 @@ def _facts(version: Version, message: Mapping[str, object]) -> MessageFacts:
     return MessageFacts(_stream(version, message), as_said(message))
 
 
-class KnownFacts:
-    """Facts of many messages; of those that say the same, they are worked out once."""
+def _facts_of_many(
+    version: Version, messages: Iterable[Mapping[str, object]]
+) -> Iterator[MessageFacts]:
+    """Check messages; of those that say the same, the facts are worked out once.
 
-    def __init__(self) -> None:
-        """None yet."""
-        self._known: dict[tuple[object, ...], MessageFacts] = {}
-
-    def of(self, version: Version, message: Mapping[str, object]) -> MessageFacts:
-        """A message's, which is checked. Raises MessageError for what it cannot say, or not so."""
-        words = [(name, value) for name, value in message.items() if type(value) is str]
-        if len(words) < len(message):  # True and 1 are equal, and not the same
-            check_names(message, version)
-            return _facts(version, message)
-        key = (version.number, *words)
-        facts = self._known.get(key)
+    Raises MessageError for what a message cannot say, or not so.
+    """
+    known: dict[tuple[tuple[str, object], ...], MessageFacts] = {}
+    for message in messages:
+        words = tuple(message.items())
+        is_text = all(type(value) is str for _, value in words)  # else True were taken for 1
+        facts = known.get(words) if is_text else None
         if facts is None:
             check_names(message, version)
-            facts = self._known[key] = _facts(version, message)
-        return facts
+            facts = _facts(version, message)
+            if is_text:
+                known[words] = facts
+        yield facts
 
 
 def _events(
