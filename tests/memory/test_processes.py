@@ -44,6 +44,7 @@ def cluster(k: int) -> Cluster:
     return Cluster.of("weighted", name="pool", destination=named, order=order)
 
 
+@pytest.mark.slow
 def test_hundreds_of_scenarios_in_processes_are_those_of_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -232,6 +232,7 @@ def test_a_replay_gives_the_same_folder(spark: SparkSession, tmp_path: Path, dat
         assert contents(out / part, "parquet", spark) == same, part
 
 
+@pytest.mark.slow
 def test_a_diff_and_a_whatif_say_the_same(spark: SparkSession, tmp_path: Path) -> None:
     rows = [row for row in traffic(4) if row["time"] not in ("soon", "1772442000000")]
     file = as_csv(rows, tmp_path / "messages.csv")

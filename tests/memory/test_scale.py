@@ -55,6 +55,7 @@ def listed(table: pa.Table) -> list[tuple[str, ...]]:
     return sorted(tuple(map(str, row.values())) for row in table.to_pylist())
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", ["seconds", "whole", "moment", "local", "date", "text"])
 def test_the_messages_are_those_of_spark(spark: SparkSession, kind: str) -> None:
     table = traffic(kind)

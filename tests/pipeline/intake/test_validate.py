@@ -209,6 +209,7 @@ def test_seconds_from_any_zero_stay_what_they_are(times: list[float]) -> None:
     assert times_of(pa.table({"time": times})).tolist() == [int(t * 1_000_000) for t in times]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", ["string", "binary"])
 def test_what_is_read_must_be_utf8(spark: SparkSession, kind: str) -> None:
     rows = [(bytearray(b"caf\xe9"), 1), (bytearray("café".encode()), 1)]
@@ -228,6 +229,7 @@ def test_what_is_read_must_be_utf8(spark: SparkSession, kind: str) -> None:
             route(pa.table(columns), POOL)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("kind", "value"),
     [("double", 1.7), ("decimal(3,1)", Decimal("1.7")), ("double", float("nan")), ("string", "x")],
