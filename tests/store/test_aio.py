@@ -95,8 +95,6 @@ def test_each_verb_is_there_with_its_arguments() -> None:
         "hold_clusters",
         "reserve_turns",
         "publish_staged",
-        "choose_if_begun",
-        "publish_if_begun",
     }
     for plain, awaited in ((Store, AsyncStore), (Transaction, AsyncTransaction)):
         for name, verb in inspect.getmembers(plain, inspect.isfunction):

@@ -105,6 +105,7 @@ class PostgreSQL:
 
     def __init__(self, connection: Any, place: str, *, own: bool = True) -> None:  # noqa: ANN401
         """`place`: the server, as errors name it. `own`: whether the connection is the store's."""
+        from psycopg.pq import TransactionStatus
         from psycopg.types.numeric import Int8Dumper
 
         self.connection = connection
@@ -117,6 +118,7 @@ class PostgreSQL:
         self.served_by: Process = UNKNOWN
         """The server's process."""
         self._texts = statements(self.dialect)
+        self._no_transaction = TransactionStatus.IDLE
         # a cursor of the driver's own kind, whatever kind the caller's connection makes
         self._cursor = self._new_cursor()
         self._cursor.adapters.register_dumper(int, Int8Dumper)
@@ -149,9 +151,7 @@ class PostgreSQL:
 
     @property
     def idle(self) -> bool:
-        from psycopg.pq import TransactionStatus
-
-        return self.lost or self.connection.info.transaction_status is TransactionStatus.IDLE
+        return self.lost or self.connection.info.transaction_status is self._no_transaction
 
     @property
     def lost(self) -> bool:
@@ -257,9 +257,8 @@ class PostgreSQL:
 
     def rollback(self) -> None:
         from psycopg import Error
-        from psycopg.pq import TransactionStatus
 
-        if self.connection.info.transaction_status is not TransactionStatus.IDLE:
+        if self.connection.info.transaction_status is not self._no_transaction:
             try:
                 with self._waiting():
                     self._wait(self.connection.execute("ROLLBACK"))

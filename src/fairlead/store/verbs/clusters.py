@@ -16,10 +16,18 @@ from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError, StoreError
 from fairlead.store.arguments import cluster_name, name, run_name, whole
 from fairlead.store.clusters.decision import StoreDecision
+from fairlead.store.context import Context
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
-from fairlead.store.queues.outgoing import TIMED, Sending, attributes_of, outgoing, published_of
+from fairlead.store.queues.outgoing import (
+    TIMED,
+    OutgoingMessage,
+    Sending,
+    attributes_of,
+    outgoing,
+    published_of,
+)
 from fairlead.store.verbs.alone import alone
 from fairlead.store.verbs.store_verbs import StoreVerbs, TransactionVerbs
 from fairlead.store.verbs.subscriptions import author_of
@@ -40,18 +48,6 @@ if TYPE_CHECKING:
 NOTHING: Final[Mapping[str, object]] = {}
 
 
-def hinges_on_nothing(message: Mapping[str, object], more: Mapping[str, object]) -> bool:
-    """Whether no time matters to a message, and it is routed by its own group and type."""
-    return TIMED.isdisjoint(more) and {"group", "type"}.isdisjoint(message)
-
-
-def begun(decision: StoreDecision | None) -> StoreDecision:
-    """A decision in a transaction that has begun."""
-    if decision is None:
-        raise StoreError("transaction: found that it has ended, allowed: what is done inside it")
-    return decision
-
-
 class ClusterVerbs(TransactionVerbs):
     """Choose, publish and change, in one transaction with the user's own rows."""
 
@@ -61,12 +57,9 @@ class ClusterVerbs(TransactionVerbs):
 
     def next_destination(self, cluster: str, /, **message: object) -> StoreDecision:
         """Choose where a message goes, and count it, as `Store.next_destination` does."""
-        return begun(self.choose_if_begun(cluster, message))
-
-    def choose_if_begun(self, cluster: str, message: Mapping[str, object]) -> StoreDecision | None:
-        """The same; None, and nothing done: that takes a transaction, and none has begun."""
         self._check()
-        return self._engine_of_clusters.choose(self._asked(cluster, message))
+        request = _asked(self._context, cluster, message)
+        return _begun(self._engine_of_clusters.choose(request))
 
     def publish(
         self,
@@ -76,27 +69,12 @@ class ClusterVerbs(TransactionVerbs):
         **more: Unpack[Sending],
     ) -> StoreDecision:
         """Choose a destination and send a message to its queue, as `Store.publish` does."""
-        return begun(self.publish_if_begun(cluster, body, message, **more))
-
-    def publish_if_begun(
-        self,
-        cluster: str,
-        body: object,
-        message: Mapping[str, object],
-        **more: Unpack[Sending],
-    ) -> StoreDecision | None:
-        """The same; None, and nothing done: that takes a transaction, and none has begun.
-
-        Only what `hinges_on_nothing` may be published where none has.
-        """
         self._check()
         self._context.check_disk()
         timed = not TIMED.isdisjoint(more)
         now = time_of(self._database, self._context.clock()) if timed else 0
-        new_message = outgoing(body, now, **more)
-        attributes = attributes_of(new_message, message)
-        request = self._asked(cluster, attributes, new_message.key or "")
-        return self._engine_of_clusters.publish(request, new_message)
+        wanted = _publication(self._context, cluster, message, body, now, **more)
+        return _begun(self._engine_of_clusters.publish(*wanted))
 
     def publish_many(
         self, cluster: str, messages: Iterable[Mapping[str, Any]]
@@ -136,7 +114,7 @@ class ClusterVerbs(TransactionVerbs):
         for message in messages:
             new_message, attributes = published_of(message, now)
             batch.append(new_message)
-            requests.append(self._asked(cluster, attributes, new_message.key or ""))
+            requests.append(_asked(self._context, cluster, attributes, new_message.key or ""))
         if not batch:
             return []
         memory = self._context.memory
@@ -309,13 +287,39 @@ class ClusterVerbs(TransactionVerbs):
         context = self._context
         return context.backend.clusters(self._database, context.memory, shared=self._shared)
 
-    def _asked(
-        self, cluster: object, message: Mapping[str, object], id_: str = ""
-    ) -> ChoiceRequest:
-        from fairlead.store.clusters.choosing import ChoiceRequest
 
-        context = self._context
-        return ChoiceRequest(cluster_name(cluster), message, context.clock(), context.actor, id_)
+def _asked(
+    context: Context, cluster: object, message: Mapping[str, object], id_: str = ""
+) -> ChoiceRequest:
+    from fairlead.store.clusters.choosing import ChoiceRequest
+
+    return ChoiceRequest(cluster_name(cluster), message, context.clock(), context.actor, id_)
+
+
+def _publication(
+    context: Context,
+    cluster: object,
+    message: Mapping[str, object],
+    body: object,
+    now: int,
+    **more: Unpack[Sending],
+) -> tuple[ChoiceRequest, OutgoingMessage]:
+    """What is to be chosen, and what is to be sent there. `now`: 0 where no time matters."""
+    new_message = outgoing(body, now, **more)
+    attributes = attributes_of(new_message, message)
+    return _asked(context, cluster, attributes, new_message.key or ""), new_message
+
+
+def _hinges_on_nothing(message: Mapping[str, object], more: Mapping[str, object]) -> bool:
+    """Whether no time matters to a message, and it is routed by its own group and type."""
+    return TIMED.isdisjoint(more) and {"group", "type"}.isdisjoint(message)
+
+
+def _begun(decision: StoreDecision | None) -> StoreDecision:
+    """A decision in a transaction that has begun."""
+    if decision is None:
+        raise StoreError("transaction: found that it has ended, allowed: what is done inside it")
+    return decision
 
 
 class StoreClusters(StoreVerbs):
@@ -389,7 +393,8 @@ class StoreClusters(StoreVerbs):
         self.refuse_held(cluster)
         self._retention.look(dead=False)
         with self._calling() as database:
-            decision = self._verbs(database).choose_if_begun(cluster, message)
+            request = _asked(self._context, cluster, message)
+            decision = self._engine_of_clusters(database).choose(request)
         if decision is not None:
             return decision
         with self._writing() as database:
@@ -415,9 +420,13 @@ class StoreClusters(StoreVerbs):
         """
         self.refuse_held(cluster)
         self._retention.look(dead=False)
-        if hinges_on_nothing(message, more):
+        if _hinges_on_nothing(message, more):
             with self._calling() as database:
-                decision = self._verbs(database).publish_if_begun(cluster, body, message, **more)
+                self._context.check_disk()
+                request, new_message = _publication(
+                    self._context, cluster, message, body, 0, **more
+                )
+                decision = self._engine_of_clusters(database).publish(request, new_message)
             if decision is not None:
                 return decision
         with self._writing() as database:
