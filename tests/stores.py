@@ -206,7 +206,7 @@ class SqlQueue(StoreQueue):
         super().__init__("postgresql", *order, **more)
         import psycopg
 
-        url = self.store._liveness._url  # type: ignore[union-attr]
+        url = self.store.url
         self.connection = psycopg.connect(url, autocommit=True)
 
     def send(self, group: str | None, item: object, now: Time, **more: Any) -> None:

@@ -33,6 +33,7 @@ BEGIN
       ('sender', '{_send,_try_send,_send_many,_try_send_many,_try_prioritise,_try_begin_dialog,_try_say}'),
       ('sender', '{_try_prioritise_dialog,_choose,_publish,bound_dialog,delayed_by_dialog}'),
       ('sender', '{_forget_events,_forget_ids,_forget_ended,_forget_choice_runs,_forget_guaranteed}'),
+      ('sender', '{_run_forget_versions}'),
       ('sender', '{_find,_find_bound,_state,_tickets}'),
       ('viewer', '{_find,_find_bound,_state,_tickets,_sent,place_of,_text}'),
       ('chooser', '{_run_lock_cluster,_run_lock_free_cluster,_run_count_choice,_run_set_cluster}'),

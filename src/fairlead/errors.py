@@ -56,6 +56,10 @@ class ClusterHeldError(StoreError):
     """A run of many messages keeps a cluster from others while it is published; try again later."""
 
 
+class DeniedError(StoreError):
+    """The user of a store has no right to what was asked; the line says which role has."""
+
+
 class DiskFullError(StoreError):
     """The disk of a store is full. What was to be written is not there; what is there stays."""
 

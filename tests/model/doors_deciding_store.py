@@ -58,7 +58,8 @@ class InStore(Live):
 
     def opened(self) -> Any:
         self.store = Store.open(self.url, clock=lambda: Fraction(self.now, MICROS))
-        self.store._one_call &= self.at_once
+        if not self.at_once:
+            self.store._calling = self.store._writing
 
     def choose(self, message: Row) -> object:
         try:

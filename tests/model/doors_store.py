@@ -78,7 +78,8 @@ class StoreDoor:
 
     def opened(self) -> Any:
         store = Store.open(self.url, clock=self.clock)
-        store._one_call &= self.at_once
+        if not self.at_once:
+            store._calling = store._writing
         return store
 
     # operators

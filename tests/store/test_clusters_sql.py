@@ -218,7 +218,7 @@ class Compared:
         self.random = random.Random(seed)  # noqa: S311
         self.now = 1000
         self.by = {way: opened(url, clock=lambda: self.now) for way in ("python", "at once")}
-        self.by["python"]._one_call = False
+        self.by["python"]._calling = self.by["python"]._writing
         self.psql = connected(url)
         self.psql.at(self.now)
         self.names = {f"sql {seed}": ("sql",), f"python {seed}": ("python",)}
@@ -771,7 +771,8 @@ def test_the_store_publishes_alike_in_one_call_and_in_many(
     turns = Cluster.of("round-robin", name="turns", destination=destinations)
     pending = Cluster.of("fewest-pending", name="pending", destination=destinations)
     store.keep_clusters([turns, pending])
-    store._one_call = at_once
+    if not at_once:
+        store._calling = store._writing
     for name in ("turns", "pending"):
         first = store.publish(name, "one", id="i-1", group="g", type="t", priority=7)
         again = store.publish(name, "one", id="i-1", group="g", type="t", priority=7)

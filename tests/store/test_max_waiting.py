@@ -32,7 +32,7 @@ def in_a_transaction(store: Store) -> Send:
 
 
 def in_sql(store: Store) -> Send:
-    url = store._liveness._url  # type: ignore[union-attr]
+    url = store.url
 
     def send(body: str, **more: Any) -> str:
         named = {name: f"{value} s" if name == "delay" else value for name, value in more.items()}

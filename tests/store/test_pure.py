@@ -19,7 +19,7 @@ def store() -> Iterator[Store]:
 
 @pytest.fixture
 def connection(store: Store) -> Iterator["psycopg.Connection[Any]"]:
-    with psycopg.connect(store._liveness._url) as connection:
+    with psycopg.connect(store.url) as connection:
         connection.execute("CREATE TABLE done (what text)")
         connection.commit()
         yield connection

@@ -165,7 +165,7 @@ def recorded(
             folder / f"{stem}{ending}" for ending in (".jsonl", ".changes.jsonl", ".toml")
         )
         with opened(asked.store) as store:
-            name = f"cluster {cluster!r} of {_called(url_of(asked.store), store)}"
+            name = f"cluster {cluster!r} of {_called(url_of(asked.store))}"
             has = _write(store, cluster, (rows, changes, file), *window, by_time=by_time)
         if not has.decided:
             raise UserError(
@@ -176,9 +176,11 @@ def recorded(
         yield CommandMessages(str(rows), [file], str(changes) if has.changed else None, name)
 
 
-def _called(url: str, store: Store) -> str:
+def _called(url: str) -> str:
     """A store as people know it: a file as it was named, a server without user and password."""
-    return store.place if url.startswith(SERVER) else url
+    from fairlead.store.backends.urls import backend_of
+
+    return backend_of(url).shown(url)
 
 
 def _moment_of(until: str | None) -> float | None:

@@ -6,8 +6,7 @@ import logging
 import time
 from typing import Final
 
-from fairlead.errors import StoreError, UserError
-from fairlead.store.database.postgresql import is_denied
+from fairlead.errors import DeniedError, StoreError, UserError
 
 LOGGER: Final = logging.getLogger("fairlead.console")
 
@@ -39,4 +38,4 @@ class DatabaseHealth:
 
 def is_lost(error: UserError) -> bool:
     """Whether a database did not do what was asked, and not because its user has no right to it."""
-    return isinstance(error, StoreError) and not is_denied(error)
+    return isinstance(error, StoreError) and not isinstance(error, DeniedError)

@@ -42,8 +42,8 @@ from fairlead.runs.store_delivery import (
     refuse_known,
     refuse_others,
 )
-from fairlead.store.clusters.held_clusters import WAIT
 from fairlead.store.clusters.staging import COLUMNS, Brought
+from fairlead.store.database.run_file import WAIT
 from fairlead.store.store import Store
 
 BODY: Final = PREFIX + "body"

@@ -17,8 +17,9 @@ from fairlead.balance.objects import listed
 from fairlead.errors import ConfigError, MessageError, StoreError, TransientStoreError
 from fairlead.runs.progress import Tell
 from fairlead.store.clusters.bulk_runs import delivered_before
-from fairlead.store.clusters.held_clusters import WAIT, checked_others
+from fairlead.store.clusters.held_clusters import checked_others
 from fairlead.store.database.retrying import again
+from fairlead.store.database.run_file import WAIT
 from fairlead.store.queues.outgoing import published_of
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fairlead.store.backends.port import Backend
 from fairlead.store.clusters.memory import ClusterMemory
 from fairlead.store.dialogs.declared import DialogContext
 
@@ -14,3 +15,5 @@ class Context(DialogContext):
 
     memory: ClusterMemory
     """What the store remembers of its clusters."""
+    backend: Backend
+    """What it has of its database."""

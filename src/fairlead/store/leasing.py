@@ -15,7 +15,6 @@ from fairlead.store.arguments import MAX_TAKEN, duration, name, queue_name, whol
 from fairlead.store.conversation import Conversation, DialogSession
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
-from fairlead.store.database.reserve import SIZE, Reserve
 from fairlead.store.database.retrying import again
 from fairlead.store.database.tracing import trace_of
 from fairlead.store.queues.engine import QueueEngine, engine_of
@@ -97,7 +96,6 @@ class StoreLeases(StoreVerbs, DialogSession):
 
     waker: Waker
     """How readers wait."""
-    _reserve: Reserve | None
     _lots: Lots | None
     """None: each caller's verb is done by itself."""
 
@@ -264,16 +262,17 @@ class StoreLeases(StoreVerbs, DialogSession):
         try:
             self._settle(queue, end)
         except DiskFullError:
-            if self._reserve is None:
+            room = self._context.backend.kept_room
+            if not room:
                 raise
-            for portion in self._portions(end):
+            for portion in self._portions(end, room // 4):
                 self.even_if_full(partial(self._settle, queue, portion))
 
-    def _portions(self, end: Settlement) -> list[Settlement]:
+    def _portions(self, end: Settlement, room: int) -> list[Settlement]:
         """What a full disk has room for at one time: each byte is written twice."""
         with self._connection() as database:
             rows = database.run("bytes_of", ids=[message.number for message in end.given])
-        return portions(end, {number: size for number, size in rows}, SIZE // 4)  # noqa: C416
+        return portions(end, {number: size for number, size in rows}, room)  # noqa: C416
 
     def _settle(self, queue: str, end: Settlement) -> None:
         with self._calling() as database:
@@ -295,7 +294,7 @@ class StoreLeases(StoreVerbs, DialogSession):
 
     def even_if_full(self, what: Callable[[], T]) -> T:
         """Take work or settle it; on a full disk with the room that is kept for that."""
-        return what() if self._reserve is None else self._reserve.needed_by(what)
+        return self._context.backend.even_if_full(what)
 
     def _take(self, queue: str, claim: Claim) -> list[TakenGroup]:
         while True:  # what nobody wants any more goes in portions, and others write between them

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from fairlead.balance.objects import shown
 from fairlead.balance.times import Time, moment
-from fairlead.errors import MessageError, StoreError
+from fairlead.errors import MessageError
+from fairlead.store.backends.port import Backend
+from fairlead.store.backends.urls import backend_of
 from fairlead.store.clusters.memory import ClusterMemory
 from fairlead.store.context import Context
 from fairlead.store.database import schema
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.joining import Joining
 from fairlead.store.database.port import Database
-from fairlead.store.database.postgresql import open_postgresql, without_password
-from fairlead.store.database.same_file import SameFile
-from fairlead.store.database.sqlite import open_sqlite
 from fairlead.store.dialogs.declared import Cache
 from fairlead.store.journal.retention import Retention
 from fairlead.store.leasing import Lots, StoreLeases
-from fairlead.store.queues.lease_holders import Liveness, describe_self
-from fairlead.store.queues.lease_holders_postgresql import SessionLocks
-from fairlead.store.queues.lease_holders_sqlite import LockFiles
+from fairlead.store.queues.lease_holders import describe_self
 from fairlead.store.queues.leases import Leases
 from fairlead.store.queues.waking import Waker
 from fairlead.store.transaction import Transaction
@@ -42,9 +37,6 @@ from fairlead.store.verbs.purging import StorePurging
 from fairlead.store.verbs.schedules import StoreSchedules
 from fairlead.store.verbs.subscriptions import StoreSubscriptions
 from fairlead.store.work import HeldWork
-
-SQLITE: Final = "sqlite:///"
-POSTGRESQL: Final = ("postgresql://", "postgres://")
 
 
 class Store(
@@ -84,38 +76,37 @@ class Store(
 
     def __init__(
         self,
-        connect: Callable[[], Database],
-        liveness: Liveness,
-        place: str,
+        backend: Backend,
         clock: Callable[[], Time] | None = None,
         connections: Connections | None = None,
         lots: Lots | None = None,
     ) -> None:
         """`Store.open` makes one. `connections`, `lots`: for others than threads."""
-        self._liveness = liveness
-        self.place = place
+        self._backend = backend
+        self.place = backend.place
         """The database, without user and password."""
-        self.url = ""
+        self.url = backend.url
         """With which it was opened; it may hold a password."""
         self._own_clock = clock
-        self._reserve = liveness.reserve if isinstance(liveness, LockFiles) else None
-        room = self._reserve.check if self._reserve else lambda: None
-        actor = str(describe_self()["name"])
         self._context = Context(
-            clock=self._clock, who=actor, memory=ClusterMemory(), declared=Cache(), check_disk=room
+            clock=self._clock,
+            who=str(describe_self()["name"]),
+            memory=ClusterMemory(),
+            declared=Cache(),
+            check_disk=backend.check_disk,
+            backend=backend,
         )
-        connections = self._connections = connections or Connections(connect, place)
+        connections = self._connections = connections or Connections(backend.connect, self.place)
         self._connection, self._writing = connections.one, connections.writing
         self._lots = lots
-        self._calling = connections.alone if liveness.remote else connections.writing
+        self._calling = backend.calling(connections)
         self._refuse_nested = connections.refuse_nested
-        self._leases = Leases(connections, liveness, self._context)
+        self._leases = Leases(connections, backend.liveness, self._context)
         self._retention = Retention(connections, self._context)
-        self.waker = Waker(connections, liveness, self._clock)
-        self._joining = Joining(place)
+        self.waker = Waker(connections, backend.hearing(connections), self._clock)
+        self._joining = Joining(self.place)
         self._full: dict[str, tuple[float, float]] = {}
-        self._one_call = liveness.remote
-        self.has_one_writer: Final = not liveness.remote
+        self.has_one_writer: Final = backend.has_one_writer
         """Whether one transaction at a time can write."""
         self.upgraded: tuple[int, int] | None = None
         """From which version of the schema to which it was brought when it was opened."""
@@ -141,32 +132,7 @@ class Store(
 
         Raises StoreError.
         """
-        check_url(url)
-        connect: Callable[[], Database]
-        liveness: Liveness
-        if url.startswith(SQLITE):
-            path = Path(url.removeprefix(SQLITE))
-            if not path.name or ":memory:" in url:
-                raise StoreError(f"store: found {url!r}, allowed: sqlite:/// and a path to a file")
-            path = path.absolute()
-            if (upgrade or create is False) and not path.exists():
-                raise StoreError(
-                    f"{path}: found no file, allowed: one that is there; `fairlead store init` "
-                    "makes one"
-                )
-            file, files = SameFile(path), LockFiles(path)
-            liveness, place = files, str(path)
-
-            def connect() -> Database:
-                return files.reserve.needed_by(lambda: open_sqlite(file))
-        else:
-            liveness, place = SessionLocks(url), without_password(url)
-
-            def connect() -> Database:
-                return open_postgresql(url)
-
-        store = cls(connect, liveness, place, clock)
-        store.url = url
+        store = cls(backend_of(url)(url), clock)
         store.begin(create=create, upgrade=upgrade, lock_timeout=lock_timeout)
         return store
 
@@ -175,6 +141,8 @@ class Store(
     ) -> None:
         """Make sure of the schema, as `open` says; where it is not as it must be, close."""
         try:
+            if upgrade or create is False:
+                self._backend.check_there()
             with self._connection() as database:
                 if upgrade and not schema.version(database):
                     schema.check(database, self.place)
@@ -191,7 +159,7 @@ class Store(
         self.waker.stop()
         self._leases.leave()
         if self._connections.close():
-            self._liveness.close()
+            self._backend.liveness.close()
 
     def __enter__(self) -> Self:
         return self
@@ -253,7 +221,7 @@ class Store(
         """
         database = self._joining.joined(connection)
         tx = Transaction(database, self._context)
-        with self._connections.joined(database), tx.undone_if_raised():
+        with self._backend.joined(self._connections), tx.undone_if_raised():
             try:
                 yield tx
                 tx.finish()
@@ -271,19 +239,3 @@ class Store(
         if self._own_clock is None:
             return None
         return moment(self._own_clock(), "clock", MessageError)
-
-
-def check_url(url: str) -> None:
-    """Raises StoreError for what is no URL of a store."""
-    if "\0" in str(url) or str(url).encode(errors="ignore").decode() != str(url):
-        raise StoreError(
-            "store: found a URL with a character that no name can have, allowed: sqlite:///FILE, "
-            "or postgresql://USER@HOST/DATABASE"
-        )
-    if not str(url).startswith((SQLITE, *POSTGRESQL)):
-        kind = str(url).partition(":")[0]
-        slashes = " with three slashes" if kind == "sqlite" else ""
-        raise StoreError(
-            f"store: found {shown(kind)}, allowed: sqlite:///FILE{slashes}, or "
-            "postgresql://USER@HOST/DATABASE"
-        )

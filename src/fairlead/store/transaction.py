@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, Final, Unpack
 
-from fairlead.errors import MessageError, SharedQueueError, StaleWorkError, StoreError
+from fairlead.errors import MessageError, StaleWorkError, StoreError
 from fairlead.store.arguments import check_priority, duration, name, queue_name
 from fairlead.store.context import Context
 from fairlead.store.conversation import Conversation
@@ -18,7 +18,6 @@ from fairlead.store.queues.failing import ERROR
 from fairlead.store.queues.leases import renewed
 from fairlead.store.queues.outgoing import TIMED, Sending, is_timed, outgoing, outgoing_of
 from fairlead.store.queues.received import Received
-from fairlead.store.queues.settings import known_queue
 from fairlead.store.queues.settlement import ACCEPTED, REJECTED, RELEASE, Settlement
 from fairlead.store.queues.settling import fence
 from fairlead.store.queues.taken_group import Claim, TakenGroup
@@ -119,20 +118,13 @@ class Transaction(ClusterVerbs, ChannelVerbs, SubscriptionVerbs, ConversationVer
         self, queue: str, group: str | None, conversation: int | None = None
     ) -> TransactionWork | None:
         self._check()
-        if self._database.has_one_writer:
-            raise MessageError(
-                "take: found a transaction on SQLite, where one writes at a time and all others "
-                "would wait for this work; allowed: Store.take"
-            )
-        row = known_queue(self._database, queue_name(queue), self._context.clock())
-        if row.fair or row.limits:
-            what = "that its tenants share" if row.fair else "with limits"
-            raise SharedQueueError(f"queue {row.name!r}: found a queue {what}, allowed: Store.take")
+        wanted = queue_name(queue)
+        self._engine.check_take_within(wanted)
         claim = Claim(0, FOREVER, group, 1, self._context.actor, conversation)
-        held = take_readable(self._engine, row.name, claim)
+        held = take_readable(self._engine, wanted, claim)
         if not held:
             return None
-        work = TransactionWork(self, row.name, held[0])
+        work = TransactionWork(self, wanted, held[0])
         self._taken.append(work)
         return work
 

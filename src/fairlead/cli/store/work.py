@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from fairlead.errors import ConfigError, UserError
 from fairlead.prometheus import MetricsServer
-from fairlead.store.database.postgresql import without_password
-from fairlead.store.store import POSTGRESQL, Store
+from fairlead.store.backends.urls import backend_of
+from fairlead.store.store import Store
 from fairlead.store.workers.activation import CHECK_INTERVAL
 from fairlead.store.workers.counting import WorkCounts
 from fairlead.store.workers.handlers import named
@@ -91,7 +91,7 @@ def _told(url: str, place: str, options: WorkOptions) -> Iterator[ServiceManager
     """Tell the log, and who started this program, that it works now, and that it has ended."""
     manager = ServiceManager()
     began = time.monotonic()
-    where = without_password(url) if url.startswith(POSTGRESQL) else url
+    where = backend_of(url).shown(url)
     LOGGER.info(
         "event=started version=%s store=%s handlers=%s processes=%s threads=%s%s",
         *(version("fairlead"), where, place, options.processes or 0, options.threads or 1),

@@ -25,7 +25,7 @@ from fairlead.runs.store_delivery import (
     refuse_known,
     refuse_others,
 )
-from fairlead.store.clusters.held_clusters import WAIT
+from fairlead.store.database.run_file import WAIT
 from fairlead.store.store import Store
 
 if TYPE_CHECKING:

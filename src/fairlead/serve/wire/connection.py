@@ -17,6 +17,7 @@ from msgspec import structs
 from fairlead.serve import codec
 from fairlead.serve.codec import Symbol
 from fairlead.serve.wire import events as r
+from fairlead.serve.wire.answering import answer, answer_with_nothing
 from fairlead.serve.wire.deliveries import outcome_of, say_outcome
 from fairlead.serve.wire.engine_links import (
     CHUNK,
@@ -42,11 +43,10 @@ from fairlead.serve.wire.proton import (
     text,
     value_of,
 )
+from fairlead.serve.wire.unsettled import Unsettled
 
 FAILED: Final = "amqp:connection-establishment-failed"
 """A property of an opening that is closed at once."""
-CAPABILITIES: Final = ("queue", "topic", "temporary-queue")
-"""What an address here can be: a link that calls it otherwise is refused, or is not told so."""
 
 
 class Connection:
@@ -76,11 +76,7 @@ class Connection:
         self._links: dict[int, EngineLinks] = {}
         """Address of the engine's link → it."""
         self._by_number: dict[int, EngineLinks] = {}
-        self._deliveries: dict[int, tuple[Any, EngineLinks, int | None]] = {}
-        """Number → the engine's delivery, until it is settled, its link, and how many bytes were
-        sent; None: it came."""
-        self._numbers: dict[int, int] = {}
-        """Address of the engine's delivery → the number of a message that was sent."""
+        self._unsettled = Unsettled()
         self.pending = 0
         """Bytes of the peer's that wait for the store; who asks the store counts them."""
         self.blocked = False
@@ -89,7 +85,6 @@ class Connection:
         """Bytes of messages that have come in part; who keeps transactions counts theirs."""
         self.closing = False
         """Whether this side has closed the connection, and waits for the other."""
-        self._given = 0
         self._there = 0
         """Sessions."""
         self._next = 0
@@ -161,7 +156,7 @@ class Connection:
     @property
     def full(self) -> bool:
         """Whether the peer is to be sent no more messages for now: it does not read or settle."""
-        return self.blocked or self._given > self._settings.most_given
+        return self.blocked or self._unsettled.given > self._settings.most_given
 
     @property
     def most_held(self) -> int:
@@ -411,13 +406,13 @@ class Connection:
             self._came(known, pointer)
 
     def _disposed(self, known: EngineLinks, pointer: Any) -> None:  # noqa: ANN401
-        number = self._numbers.get(address(pointer))
+        number = self._unsettled.number_of(pointer)
         settled = bool(LIB.pn_delivery_settled(pointer))
         outcome = outcome_of(pointer)
         if number is None or not (settled or outcome.kind or outcome.transaction is not None):
             return
         if settled and outcome.transaction is None:
-            self._forget_delivery(number)
+            self._unsettled.forget(number)
             LIB.pn_delivery_settle(pointer)
         self._traffic.settled[outcome.kind] += 1
         self._events.append(r.Disposed(known.link, number, outcome, settled))
@@ -455,7 +450,7 @@ class Connection:
             LIB.pn_delivery_settle(pointer)
         else:
             number = self.number()
-            self._remember(known, number, pointer, None)
+            self._unsettled.came(known, number, pointer)
         self._events.append(r.Delivered(known.link, number, sections, transaction))
 
     def _drop(self, known: EngineLinks, pointer: Any) -> None:  # noqa: ANN401
@@ -469,31 +464,8 @@ class Connection:
 
     # -------- what is known
 
-    def _remember(self, known: EngineLinks, number: int, pointer: Any, sent: int | None) -> None:  # noqa: ANN401
-        self._deliveries[number] = pointer, known, sent
-        known.deliveries.add(number)
-        if sent is not None:
-            self._numbers[address(pointer)] = number
-            self._given += sent
-
-    def _forget_delivery(self, number: int) -> tuple[Any, int | None] | None:
-        """The engine's, and how many bytes were sent; None: it is not known, or not any more."""
-        entry = self._deliveries.pop(number, None)
-        if entry is None:
-            return None
-        pointer, known, sent = entry
-        known.deliveries.discard(number)
-        if sent is not None:
-            self._numbers.pop(address(pointer), None)
-            self._given -= sent
-        return pointer, sent
-
-    def _forget_deliveries(self, known: EngineLinks) -> None:
-        for number in [*known.deliveries]:
-            self._forget_delivery(number)
-
     def _forget(self, known: EngineLinks) -> None:
-        self._forget_deliveries(known)
+        self._unsettled.forget_all(known)
         known.link.open = False
         self._let_go(known)
         self._by_number.pop(known.link.number, None)
@@ -527,36 +499,8 @@ class Connection:
         known = self._by_number.get(link.number)
         if known is None:
             return
-        pointer = known.pointer
-        LIB.pn_terminus_copy(LIB.pn_link_source(pointer), LIB.pn_link_remote_source(pointer))
-        LIB.pn_terminus_copy(LIB.pn_link_target(pointer), LIB.pn_link_remote_target(pointer))
-        near = LIB.pn_link_source(pointer) if link.sends else LIB.pn_link_target(pointer)
-        LIB.pn_data_clear(LIB.pn_terminus_filter(near))
-        if filters:
-            put(LIB.pn_terminus_filter(near), filters)
-        LIB.pn_data_clear(LIB.pn_terminus_properties(near))
-        done = [
-            capability for capability in r.near(link).capabilities if capability in CAPABILITIES
-        ]
-        LIB.pn_data_clear(LIB.pn_terminus_capabilities(near))
-        if done:
-            put(LIB.pn_terminus_capabilities(near), codec.symbols(*done))
-        if source:
-            LIB.pn_terminus_set_type(near, LIB.PN_SOURCE)
-            LIB.pn_terminus_set_address(near, source.encode())
-            LIB.pn_terminus_set_durability(near, LIB.PN_DELIVERIES)
-            LIB.pn_terminus_set_expiry_policy(near, LIB.PN_EXPIRE_NEVER)
-        if address:
-            ours = LIB.pn_link_source if link.sends else LIB.pn_link_target
-            LIB.pn_terminus_set_address(ours(pointer), address.encode())
-        mode = LIB.pn_link_remote_snd_settle_mode(pointer)
-        LIB.pn_link_set_snd_settle_mode(pointer, mode)
-        LIB.pn_link_set_rcv_settle_mode(pointer, LIB.PN_RCV_FIRST)
-        if not link.sends:
-            LIB.pn_link_set_max_message_size(pointer, self._settings.max_message)
-        if properties:
-            put(LIB.pn_link_properties(pointer), properties)
-        LIB.pn_link_open(pointer)
+        largest = self._settings.max_message
+        answer(link, known.pointer, largest, properties, address, source, filters)
         link.open = True
         self._speak()
 
@@ -568,9 +512,7 @@ class Connection:
         known = self._by_number.get(link.number)
         if known is None:
             return
-        for end in (LIB.pn_link_source, LIB.pn_link_target):
-            LIB.pn_terminus_set_type(end(known.pointer), LIB.PN_UNSPECIFIED)
-        LIB.pn_link_open(known.pointer)
+        answer_with_nothing(known.pointer)
         self.detach(link, condition)
 
     def detach(self, link: r.Link, condition: r.Condition | None = None) -> None:
@@ -583,7 +525,7 @@ class Connection:
             set_condition(where, condition.name, condition.description)
         LIB.pn_link_close(known.pointer)
         link.open = False
-        self._forget_deliveries(known)
+        self._unsettled.forget_all(known)
         self._speak()
 
     def credit(self, link: r.Link, more: int) -> None:
@@ -617,16 +559,16 @@ class Connection:
         self._speak()
         if settled:
             return 0
-        self._remember(known, number, delivery, len(sections))
+        self._unsettled.sent(known, number, delivery, len(sections))
         return number
 
     def settle(self, delivery: int, outcome: r.Outcome) -> None:
         """Say what became of a message, and forget it. One that is not known is left alone."""
-        entry = self._forget_delivery(delivery)
+        entry = self._unsettled.forget(delivery)
         if entry is None:
             return
-        pointer, sent = entry
-        if sent is None:  # it came, and is answered
+        pointer = entry.pointer
+        if entry.sent is None:  # it came, and is answered
             self._traffic.answered[outcome.kind] += 1
         if outcome.kind:
             say_outcome(pointer, outcome)
@@ -635,7 +577,7 @@ class Connection:
 
     def say(self, delivery: int, outcome: r.Outcome) -> None:
         """Say what became of a message for now; it is settled later."""
-        entry = self._deliveries.get(delivery)
+        entry = self._unsettled.get(delivery)
         if entry is not None:
-            say_outcome(entry[0], outcome)
+            say_outcome(entry.pointer, outcome)
             self._speak()

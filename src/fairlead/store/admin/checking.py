@@ -6,11 +6,9 @@ restored, from SQL by hand, and from faults of earlier versions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from fairlead.store.database.port import Database, Row
-from fairlead.store.database.statements import statements
 from fairlead.store.journal.epochs import begin_epoch, is_restored
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.outgoing import OutgoingMessage
@@ -36,6 +34,15 @@ CHECKS: Final = {
     "gone_listeners": "processes that are notified, and gone",
 }
 """What statements of these names find, and mend."""
+STEPS: Final = {
+    "lost_messages": (),  # in portions, and in Python
+    "lost_published": (
+        "complete_lost_published",
+        "acknowledge_lost_published",
+        "mend_lost_published",
+    ),
+}
+"""Those that are not mended by one statement."""
 
 
 class Finding(NamedTuple):
@@ -55,7 +62,8 @@ def find(database: Database, now: int) -> list[Finding]:
     """What is wrong, but for the work of processes that are gone. `now`: microseconds."""
     findings = []
     for name, what in CHECKS.items():
-        for where, count, example in _run(database, f"find_{name}", now):
+        values = {"now": now, "limit": now + AHEAD}
+        for where, count, example in database.run(f"find_{name}", **values):
             if count:
                 findings.append(
                     Finding(what, where, count, "" if example is None else str(example))
@@ -71,16 +79,8 @@ def mend(database: Database, now: int, actor: str) -> None:
     if is_restored(database):
         begin_epoch(database, now, actor)
     for name in CHECKS:
-        _run(database, f"complete_{name}", now)
-        _run(database, f"acknowledge_{name}", now)
-        _run(database, f"mend_{name}", now)
-
-
-def _run(database: Database, name: str, now: int) -> Sequence[Row]:
-    """Nothing where the database has no such thing."""
-    if name not in statements(database.dialect):
-        return []
-    return database.run(name, now=now, limit=now + AHEAD)
+        for step in STEPS.get(name, (f"mend_{name}",)):
+            database.run(step, now=now, limit=now + AHEAD)
 
 
 def mend_lost_messages(database: Database, clock: int | None, actor: str) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from fairlead.balance.objects import listed, repr_of
 from fairlead.errors import MessageError
+from fairlead.store.admin.locks import lock_queues
 from fairlead.store.admin.purging import check_is_users
-from fairlead.store.database.locks import lock_queues
 from fairlead.store.database.port import Database
 from fairlead.store.dialogs import declared
 from fairlead.store.journal.log import Log

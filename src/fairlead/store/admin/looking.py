@@ -11,7 +11,6 @@ from fairlead.order.key import UNRAISED
 from fairlead.order.outlook import Standing, ranks_with_reasons
 from fairlead.order.waiting import Item, Tenant
 from fairlead.store.admin.waiting import FIRST, LAST, count_places, put_groups, waiting_tenants
-from fairlead.store.database.locks import lock
 from fairlead.store.database.port import Database, Row
 from fairlead.store.queues.leases import FOR_OTHERS, STOPS, Leases
 from fairlead.store.queues.settings import FAIR, HELD, PARKED, READY, Queue
@@ -183,7 +182,7 @@ def check_seen(database: Database, queue: Queue, group: str, seen: str) -> None:
 
     Of several who have seen the same, one at a time goes on; readers wait for none of them.
     """
-    lock(database, "lock_seen", queue=queue.id, name=group)
+    database.run("lock_seen", queue=queue.id, name=group)
     now = group_now(database, queue, group)
     if now is None:
         raise StaleViewError(f"group {group!r}: all that waited in it is gone")

@@ -13,10 +13,10 @@ from fairlead.balance.times import MICROS, seconds
 from fairlead.config.queues import MOST_SECONDS
 from fairlead.errors import MessageError
 from fairlead.order.key import NO_ENTRY, NOTHING, Entry
+from fairlead.store.admin.locks import lock_queues
 from fairlead.store.admin.switching import off, off_columns
 from fairlead.store.arguments import MAX_NUMBER, REMEMBERED, whole
 from fairlead.store.database.clock import time_of
-from fairlead.store.database.locks import lock_queues
 from fairlead.store.database.port import Database
 from fairlead.store.journal.epochs import begin_epoch
 from fairlead.store.journal.retention import DAY

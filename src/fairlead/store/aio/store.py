@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, Type
 from fairlead.balance.times import Time
 from fairlead.store.aio.handles import AsyncConversation, AsyncTransaction, AsyncWork, plain_of
 from fairlead.store.aio.joining import unwrapped
-from fairlead.store.aio.opening import opened_on_postgresql, opened_on_sqlite
+from fairlead.store.aio.opening import opened
 from fairlead.store.aio.running import Runner
 from fairlead.store.aio.taking import StoreActing
 from fairlead.store.aio.waking import LoopWaker
 from fairlead.store.arguments import duration, queue_name, whole
 from fairlead.store.database.schema import LOCK_TIMEOUT
 from fairlead.store.journal.events import Event, EventChoice
-from fairlead.store.store import SQLITE, Store, check_url
+from fairlead.store.store import Store
 
 if TYPE_CHECKING:
-    from fairlead.store.aio.opening import Opened
+    pass
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -101,15 +101,9 @@ class AsyncStore:
         task that is in a transaction may have a second one. One more hears of work, where somebody
         takes. Raises StoreError.
         """
-        check_url(url)
-        parts: Opened
         whole("connections", connections, 1)
         how: dict[str, Any] = {"create": create, "upgrade": upgrade, "lock_timeout": lock_timeout}
-        if url.startswith(SQLITE):
-            parts = await opened_on_sqlite(url, clock, how)
-        else:
-            parts = await opened_on_postgresql(url, clock, how, connections)
-        return cls(*parts)
+        return cls(*await opened(url, clock, how, connections))
 
     async def close(self) -> None:
         """Close all connections. Work that is not settled is taken back by whoever takes next."""

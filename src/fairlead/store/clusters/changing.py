@@ -75,11 +75,6 @@ def load(
     One that is there goes on as it is if it was loaded from an equal file. `replace`: if not, it
     starts anew, else that is refused. Raises ConfigError.
     """
-    if counting.allocation == TICKET and not database.has_sequences:
-        raise ConfigError(
-            f"cluster {cluster.name!r}: store.allocation: found 'ticket', allowed on SQLite: "
-            "'exact'; one writes at a time there, so nobody would gain anything"
-        )
     database.run("add_cluster", name=cluster.name)
     row = read_row(database, cluster.name, "lock_cluster")
     now = moment(database, row, author.now)

@@ -16,7 +16,7 @@ from collections.abc import (
     MutableMapping,
     Sequence,
 )
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from fairlead.balance.decision import Decision
 from fairlead.balance.message import (
@@ -62,7 +62,6 @@ from fairlead.store.clusters.state import (
     revision,
     running,
 )
-from fairlead.store.database.clock import set_clock
 from fairlead.store.database.port import Database, Row
 
 DECIDED: Final = "decided"
@@ -440,40 +439,6 @@ def _tried(runtime: ClusterRuntime, message: Mapping[str, object], *, drops: boo
             runtime.load(before)
             runtime.bindings = bindings
     return decision
-
-
-def decide_one(
-    database: Database, memory: ClusterMemory, request: ChoiceRequest
-) -> StoreDecision | None:
-    """Choose in one statement; None, and nothing done, where the database has no function for it.
-
-    Whatever a message says makes no difference to the policies that it has functions for.
-    """
-    if (
-        not database.remote
-        or request.cluster in memory.only_here
-        or request.message.keys() - UNREAD
-    ):
-        return None
-    set_clock(database, request.now)
-    rows = database.run(
-        "choose_one",
-        cluster=request.cluster,
-        group=str(request.message.get("group") or ""),
-        key=request.id,
-        type=request.message.get("type") or None,
-        said=as_said(request.message),
-        actor=request.actor,
-    )
-    return decision_of(request.cluster, rows[0]) if rows else None
-
-
-def decision_of(cluster: str, found: Sequence[Any]) -> StoreDecision:
-    """A decision as the functions of the database return it."""
-    name, address, turn, outcome, version, number, id_ = found
-    copies = () if name is None else ((name, address),)
-    to = () if name is None or id_ is None else ((id_, NO_PART),)
-    return StoreDecision(name, address, turn, outcome, cluster, version, number, copies, to)
 
 
 def as_said(message: Mapping[str, object]) -> str | None:

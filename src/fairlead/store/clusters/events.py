@@ -43,14 +43,12 @@ def set_row(database: Database, row: ClusterRow) -> None:
 
 def write_event(database: Database, **columns: object) -> int:
     """An event of a cluster; its number."""
-    drawn = None if database.has_sequences else next(iter(database.numbers(1)))
+    (drawn,) = database.event_numbers(1)
     ((number,),) = database.run("add_event", **{**NO_EVENT, **columns, "id": drawn})
     return int(number)
 
 
 def latest_number(database: Database) -> int:
     """A number after those of a locked cluster's events so far, and before all later ones."""
-    if database.has_sequences:
-        return next(iter(database.numbers(1)))
     ((number,),) = database.run("last_number")
     return int(number)

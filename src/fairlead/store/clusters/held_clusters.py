@@ -9,15 +9,12 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError, StoreError
 from fairlead.store.database.port import Database
-from fairlead.store.database.run_file import PublishingRun, RunFile
-
-WAIT: Final = "wait"
-REFUSE: Final = "refuse"
+from fairlead.store.database.run_file import REFUSE, WAIT, PublishingRun, RunFile
 
 
 class HeldClusters(Protocol):

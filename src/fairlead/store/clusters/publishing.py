@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from fairlead.balance.message import CONTROL, REFUSED
 from fairlead.errors import MessageError, NoDestinationError, TransientStoreError
 from fairlead.store.arguments import REMEMBERED
-from fairlead.store.clusters.choosing import UNREAD, ChoiceRequest, Choices, as_said, decision_of
+from fairlead.store.clusters.choosing import ChoiceRequest, Choices
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.deliveries import guarantee
 from fairlead.store.clusters.forwarding import wrapped
 from fairlead.store.clusters.history import published_before
 from fairlead.store.clusters.memory import ClusterMemory
 from fairlead.store.clusters.state import ClusterRow, Version, read_row, read_version
-from fairlead.store.database.clock import set_clock, time_of
+from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database, Row
 from fairlead.store.queues.bodies import REDELIVERED, digest
 from fairlead.store.queues.engine import QueueEngine, engine_of
@@ -229,32 +229,6 @@ def _with_new_key(
     if not database.run("message_ids", queue=queue.id, keys=[outgoing.key]):
         return outgoing
     return replace(outgoing, key=f"{outgoing.key}:{decision.number}")
-
-
-def publish_one(
-    database: Database, memory: ClusterMemory, request: ChoiceRequest, outgoing: OutgoingMessage
-) -> StoreDecision | None:
-    """The same in one statement; None, and nothing done, where the database has no function for it.
-
-    Raises MessageError, NoDestinationError.
-    """
-    if request.cluster in memory.only_here or request.message.keys() - UNREAD:
-        return None
-    set_clock(database, request.now)
-    rows = database.run(
-        "publish_one",
-        cluster=request.cluster,
-        said=as_said(request.message),
-        actor=request.actor,
-        **asdict(outgoing),
-    )
-    if not rows:
-        return None
-    *decided, key = rows[0]
-    decision = decision_of(request.cluster, decided)
-    if decision.copies and not decision.to:  # its id was known
-        return published_before(database, request.cluster, key)
-    return decision._replace(messages=() if key is None else (key,))
 
 
 def _unknown(

@@ -78,10 +78,10 @@ class Connections:
             self._give_back(database)
 
     @contextmanager
-    def joined(self, database: Database) -> Iterator[None]:
-        """A transaction of the caller's; where one writes at a time, his thread does so there."""
+    def joined(self) -> Iterator[None]:
+        """A transaction of the caller's own: his thread writes there, and nowhere else."""
         caller = self._caller()
-        joins = database.has_one_writer and caller not in self._writers
+        joins = caller not in self._writers
         if joins:
             self._writers.add(caller)
         try:

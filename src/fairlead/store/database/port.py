@@ -1,4 +1,7 @@
-"""The port: one connection to a database that understands the named statements."""
+"""The port: one connection to a database that understands the named statements.
+
+What a store has of a database besides connections is in `backends/port.py`.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,9 @@ class Database(Protocol):
     """One connection. Its methods raise StoreError, or, on a caller's connection, the driver's."""
 
     dialect: str
-    """sqlite | postgresql."""
-    has_one_writer: bool
-    """Whether one transaction at a time can write."""
-    has_sequences: bool
-    """Whether numbers come from sequences: an insertion draws its own, and tickets can be drawn."""
-    remote: bool
-    """Whether a statement is a way to a server and back: a verb that can be is one statement."""
-    notifies: bool
-    """Whether those who wait for work are notified when some arrives."""
-    has_roles: bool
-    """Whether users have rights of their own: a sender may not read what waits."""
+    """With this the names of the files of its statements begin. Nobody asks which it is."""
+    place: str
+    """The database, as errors name it."""
 
     connection: Any
     """The driver's."""
@@ -46,7 +41,10 @@ class Database(Protocol):
         """Whether the other side has given up a connection that nobody was using."""
 
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
-        """Run a named statement; its rows, all of them."""
+        """Run a named statement; its rows, all of them.
+
+        A name under which this database has no text has no rows: there nothing is to be done.
+        """
 
     def many(self, name: str, rows: Sequence[Row], /, **common: object) -> int:
         """Run a named statement, once for each row of values; how many rows it has changed.
@@ -57,6 +55,9 @@ class Database(Protocol):
 
     def numbers(self, count: int) -> Sequence[int]:
         """So many numbers for events, rising; what takes one is written to the journal at once."""
+
+    def event_numbers(self, count: int) -> Sequence[int | None]:
+        """The same, for those who need not know them: None where the insertion draws its own."""
 
     def time(self) -> int:
         """What the clock of the database says, in microseconds since 1970."""
@@ -72,6 +73,12 @@ class Database(Protocol):
 
         `timeout`: seconds for which it, and what follows, waits for what others hold; SQLite waits
         as ever.
+        """
+
+    def make_roles(self) -> None:
+        """Make the roles of the schema, or give them the rights of this version.
+
+        Raises StoreError where a database has none.
         """
 
     def in_the_way(self, error: StoreError) -> str:

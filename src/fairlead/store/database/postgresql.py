@@ -17,6 +17,7 @@ from weakref import WeakSet
 from fairlead.errors import (
     ClusterHeldError,
     ConversationError,
+    DeniedError,
     DiskFullError,
     EnvironmentProblem,
     MessageError,
@@ -29,7 +30,7 @@ from fairlead.errors import (
 from fairlead.store.database.deadline import MINE, UNKNOWN, Process, hang_up, left_behind, watch
 from fairlead.store.database.port import Row
 from fairlead.store.database.rights import VIEWER, who_may
-from fairlead.store.database.statements import statements
+from fairlead.store.database.statements import roles, statements
 
 SETTINGS: Final[dict[str, Any]] = {
     "autocommit": True,
@@ -101,11 +102,10 @@ class PostgreSQL:
     """
 
     dialect = "postgresql"
-    has_sequences = remote = notifies = has_roles = True
-    has_one_writer = False
 
     def __init__(self, connection: Any, place: str, *, own: bool = True) -> None:  # noqa: ANN401
         """`place`: the server, as errors name it. `own`: whether the connection is the store's."""
+        from psycopg.pq import TransactionStatus
         from psycopg.types.numeric import Int8Dumper
 
         self.connection = connection
@@ -118,6 +118,7 @@ class PostgreSQL:
         self.served_by: Process = UNKNOWN
         """The server's process."""
         self._texts = statements(self.dialect)
+        self._no_transaction = TransactionStatus.IDLE
         # a cursor of the driver's own kind, whatever kind the caller's connection makes
         self._cursor = self._new_cursor()
         self._cursor.adapters.register_dumper(int, Int8Dumper)
@@ -150,9 +151,7 @@ class PostgreSQL:
 
     @property
     def idle(self) -> bool:
-        from psycopg.pq import TransactionStatus
-
-        return self.lost or self.connection.info.transaction_status is TransactionStatus.IDLE
+        return self.lost or self.connection.info.transaction_status is self._no_transaction
 
     @property
     def lost(self) -> bool:
@@ -172,10 +171,11 @@ class PostgreSQL:
         return bool(look.poll(0))
 
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
-        with self._as_store_error(self._texts[name]):
-            cursor = self._wait(
-                self._cursor.execute(self._texts[name], _bound(values), binary=True)
-            )
+        text = self._texts[name]
+        if not text:
+            return ()
+        with self._as_store_error(text):
+            cursor = self._wait(self._cursor.execute(text, _bound(values), binary=True))
             rows: Sequence[Row] = self._wait(cursor.fetchall()) if cursor.description else []
             return rows
 
@@ -190,6 +190,9 @@ class PostgreSQL:
     def numbers(self, count: int) -> Sequence[int]:
         return sorted(number for (number,) in self.run("numbers", count=count))
 
+    def event_numbers(self, count: int) -> Sequence[None]:
+        return (None,) * count
+
     def time(self) -> int:
         ((now,),) = self.run("time")
         return int(now)
@@ -203,6 +206,9 @@ class PostgreSQL:
     def lock_schema(self, timeout: float) -> None:
         self.run("lock_timeout", milliseconds=str(max(round(timeout * 1000), 1)))
         self.run("lock_schema")
+
+    def make_roles(self) -> None:
+        self.script(roles(self.dialect))
 
     def in_the_way(self, error: StoreError) -> str:
         from psycopg.errors import LockNotAvailable
@@ -251,9 +257,8 @@ class PostgreSQL:
 
     def rollback(self) -> None:
         from psycopg import Error
-        from psycopg.pq import TransactionStatus
 
-        if self.connection.info.transaction_status is not TransactionStatus.IDLE:
+        if self.connection.info.transaction_status is not self._no_transaction:
             try:
                 with self._waiting():
                     self._wait(self.connection.execute("ROLLBACK"))
@@ -308,9 +313,10 @@ class PostgreSQL:
             self._astray = self._astray or error.sqlstate == READ_ONLY
             if error.sqlstate == DISK_FULL:
                 raise DiskFullError(f"{self.place}: {FULL}{_in_words(error)}") from error
+            if error.sqlstate == DENIED:
+                raise DeniedError(f"{self.place}: {self._denied(error, statement)}") from error
             kind = TransientStoreError if error.sqlstate in TRANSIENT else StoreError
-            words = self._denied(error, statement) if error.sqlstate == DENIED else _in_words(error)
-            raise kind(f"{self.place}: {words}") from error
+            raise kind(f"{self.place}: {_in_words(error)}") from error
 
     def _denied(self, error: Any, statement: str) -> str:  # noqa: ANN401 - the driver's
         """That the user may not do something, and who may; not by which function it is done."""
@@ -334,11 +340,6 @@ class PostgreSQL:
 def refusal(state: str, line: str) -> MessageError | StoreError:
     """What a function of the schema has refused, as it would have raised it."""
     return REFUSED[state](line)
-
-
-def is_denied(error: StoreError) -> bool:
-    """Whether the user of a connection has no right to what was asked."""
-    return getattr(error.__cause__, "sqlstate", None) == DENIED
 
 
 @cache

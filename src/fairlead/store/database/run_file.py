@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 PATIENCE: Final = 1.0
 """Seconds to wait for the file of a run that has just ended; then others wait without a name."""
 PAUSE: Final = 0.01
+WAIT: Final = "wait"
+REFUSE: Final = "refuse"
 MOST: Final = 1 << 20
 """Bytes that are read of a file."""
 
@@ -27,6 +29,10 @@ class PublishingRun(NamedTuple):
     """What becomes of those who would choose there meanwhile: wait, refuse."""
     since: int
     """Seconds since 1970."""
+
+    def refuses(self, cluster: str) -> bool:
+        """Whether whoever would choose in a cluster is refused at once."""
+        return self.others == REFUSE and cluster in self.clusters
 
     @property
     def doing(self) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 from fairlead.errors import StoreError
 from fairlead.store.database.port import Database
-from fairlead.store.database.statements import functions, grants, migrations, roles
+from fairlead.store.database.statements import functions, grants, migrations
 
 LOCK_TIMEOUT: Final = 5.0
 """Seconds. Whoever waits for a lock on a table holds up all who come later."""
@@ -40,16 +40,6 @@ def check(database: Database, place: str) -> None:
         )
 
 
-def make_roles(database: Database, place: str) -> None:
-    """Make the roles of the schema, or give them the rights of this version. Raises StoreError."""
-    if not database.has_roles:
-        raise StoreError(
-            f"{place}: found a store on SQLite, where whoever may write the file may do "
-            "everything, allowed: a store on PostgreSQL, which has roles"
-        )
-    database.script(roles(database.dialect))
-
-
 def upgrade(database: Database, place: str, timeout: float = LOCK_TIMEOUT) -> tuple[int, int]:
     """Make the schema, or bring it up to this version; from which version, and to which.
 
@@ -65,7 +55,7 @@ def upgrade(database: Database, place: str, timeout: float = LOCK_TIMEOUT) -> tu
             check(database, place)
         for script in [*scripts[before:], functions(database.dialect)]:
             database.script(script)
-        if database.has_roles and database.run("made_roles"):
+        if database.run("made_roles"):
             database.script(grants(database.dialect))  # they may do all that they could before, too
         database.commit()
     except BaseException as error:

@@ -36,8 +36,6 @@ class SQLite:
     """One connection to a file."""
 
     dialect = "sqlite"
-    has_sequences = remote = notifies = has_roles = False
-    has_one_writer = True
 
     def __init__(
         self, connection: sqlite3.Connection, place: str, file: SameFile | None = None
@@ -74,11 +72,14 @@ class SQLite:
 
     def run(self, name: str, /, **values: object) -> Sequence[Row]:
         self._numbered = self._numbered and not name.startswith("add_journal")
+        text = self._texts[name]
+        if not text:
+            return ()
         for key, value in values.items():
             if isinstance(value, list):
                 values[key] = as_json(value)
         try:
-            return self._cursor.execute(self._texts[name], values).fetchall()
+            return self._cursor.execute(text, values).fetchall()
         except sqlite3.Error as error:
             self._tell(error)
             raise
@@ -104,6 +105,9 @@ class SQLite:
         first, self._last = self._last + 1, self._last + count
         return range(first, self._last + 1)
 
+    def event_numbers(self, count: int) -> Sequence[int]:
+        return self.numbers(count) if count else ()
+
     def time(self) -> int:
         return time_ns() // 1000
 
@@ -115,6 +119,12 @@ class SQLite:
 
     def lock_schema(self, timeout: float) -> None:
         """Whoever writes is alone."""
+
+    def make_roles(self) -> None:
+        raise StoreError(
+            f"{self.place}: found a store on SQLite, where whoever may write the file may do "
+            "everything, allowed: a store on PostgreSQL, which has roles"
+        )
 
     def in_the_way(self, error: StoreError) -> str:
         return ""

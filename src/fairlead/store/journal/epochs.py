@@ -41,8 +41,7 @@ class Epochs:
 
 def begin_epoch(database: Database, now: int, actor: str) -> None:
     """A new epoch begins, with an event that says so. `now`: microseconds."""
-    if database.has_sequences:
-        database.run("skip_numbers")
+    database.run("skip_numbers")
     log = Log(database, "", now, actor)
     (number,) = log.draw()
     log.add("recovered", id=number)

@@ -48,18 +48,18 @@ class Log:
     def add_lone(self, kind: str, ids: list[int], *, numbered: bool = False) -> None:
         """Write the events of messages without a group that are taken, or about to be accepted.
 
-        `numbered`: where no database draws them, their numbers are drawn already.
+        `numbered`: their numbers are drawn already.
         """
         self.flush()
-        first = 0 if self._database.has_sequences or numbered else self.draw(len(ids))[0]
+        first = 0 if numbered else self.draw(len(ids))[0]
         self._database.run(f"add_journal_{kind}", ids=ids, first=first, **self._common)
 
     def flush(self) -> None:
         """Write the events."""
         if self._events:
-            if not self._database.has_sequences:  # else the insertion itself draws them
-                missing = [place for place, event in enumerate(self._events) if event[0] is None]
-                for place, number in zip(missing, self.draw(len(missing)), strict=True):
-                    self._events[place] = (number, *self._events[place][1:])
+            missing = [place for place, event in enumerate(self._events) if event[0] is None]
+            numbers = self._database.event_numbers(len(missing))
+            for place, number in zip(missing, numbers, strict=True):
+                self._events[place] = (number, *self._events[place][1:])
             self._database.many("add_journal", self._events, **self._common)
             self._events = []

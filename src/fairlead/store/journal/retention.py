@@ -64,10 +64,10 @@ def forget(database: Database, now: int, actor: str, *, dead: bool = True) -> bo
         len(database.run(name, now=now, most=MOST, remembered=REMEMBERED))
         for name in ("forget_events", "forget_ids", "forget_ended", "forget_choice_runs")
     ]
-    if counts[-1] and not database.remote:
+    if counts[-1]:
         database.run("forget_versions")
     counts.append(_forget_guaranteed(database, now))
-    if dead and not database.has_one_writer:
+    if dead:
         database.run("sweep_runs")
     return max(counts) >= MOST
 
@@ -75,10 +75,9 @@ def forget(database: Database, now: int, actor: str, *, dead: bool = True) -> bo
 def _forget_guaranteed(database: Database, now: int) -> int:
     """Forget guaranteed messages of which no copy waits; how many."""
     values = {"now": now, "most": MOST, "remembered": REMEMBERED}
-    if not database.remote:
-        database.run("keep_guaranteed", **values)
+    database.run("keep_guaranteed", **values)
     rows = database.run("forget_guaranteed", **values)
-    if rows and not database.remote:
+    if rows:
         database.run("forget_acknowledgements", ids=[id_ for (id_,) in rows])
     return len(rows)
 

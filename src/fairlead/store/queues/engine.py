@@ -45,6 +45,12 @@ class QueueEngine(Protocol):
         that is not there nothing is taken.
         """
 
+    def check_take_within(self, queue: str) -> None:
+        """Raises MessageError where nobody can take in a transaction of his own, and settle in it.
+
+        While it is open, nobody else may have to wait for it.
+        """
+
     def more(self, held: TakenGroup, given: Sequence[int]) -> list[Received]:
         """Messages of a group that were not given yet, if it is still the reader's."""
 

@@ -23,9 +23,6 @@ Holder = tuple[int, str, int]
 class Liveness(Protocol):
     """How holders of one kind of database say that they live."""
 
-    remote: bool
-    """As the port says of its database."""
-
     def live(self, id_: int, database: Database) -> None:
         """Say that this process is the holder, for as long as it lives.
 

@@ -33,8 +33,6 @@ CHANNEL: Final = "fairlead_"
 class SessionLocks:
     """A session of the server that holds an advisory lock, and hears of new work."""
 
-    remote = True
-
     def __init__(self, url: str) -> None:
         """Connects when it is first needed."""
         self._url = url

@@ -20,12 +20,10 @@ from fairlead.store.queues.lease_holders import Holder
 class LockFiles:
     """A lock on a file for each holder, `work.db-holder-7`: the system takes it from the dead."""
 
-    remote = False
-
     def __init__(self, path: Path) -> None:
         """`path`: the database's file."""
         self.path = path
-        self.reserve = Reserve(path)
+        self._reserve = Reserve(path)
         self._own: dict[int, int] = {}
         _files.add(self)
 
@@ -43,7 +41,7 @@ class LockFiles:
                     "anew"
                 ) from None
             self._own[id_] = file
-            self.reserve.keep()
+            self._reserve.keep()
 
     def check(self) -> None:
         """The system keeps the locks."""

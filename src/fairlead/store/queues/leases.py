@@ -224,8 +224,7 @@ class Leases:
 def _forget(database: Database, holders: list[int]) -> None:
     """These processes are gone: they hold nothing, and nobody notifies them."""
     database.run("drop_lease_holders", ids=holders)
-    if database.notifies:
-        database.run("drop_listeners", ids=holders)
+    database.run("drop_listeners", ids=holders)
 
 
 def renewed(database: Database, every: Iterable[TakenGroup], deadline: int) -> list[int]:

@@ -13,6 +13,7 @@ from operator import itemgetter
 import msgspec
 from msgspec.structs import asdict
 
+from fairlead.errors import SharedQueueError
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database, Row
 from fairlead.store.database.postgresql import literal, refusal, spread
@@ -83,6 +84,13 @@ class PostgresqlEngine:
         now = time.monotonic()
         by_group = groupby(rows, itemgetter(0))
         return [_taken_group(list(of_one), claim, now) for _, of_one in by_group], False
+
+    def check_take_within(self, queue: str) -> None:
+        """As `QueueEngine` says."""
+        row = known_queue(self._database, queue, self._clock)
+        if row.fair or row.limits:
+            what = "that its tenants share" if row.fair else "with limits"
+            raise SharedQueueError(f"queue {row.name!r}: found a queue {what}, allowed: Store.take")
 
     def more(self, held: TakenGroup, given: Sequence[int]) -> list[Received]:
         """As `QueueEngine` says."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
+from fairlead.errors import MessageError
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.savepoint import undone_if_refused
@@ -60,6 +61,13 @@ class SqliteEngine:
     def take(self, queue: str, claim: Claim, *, in_portions: bool) -> tuple[list[TakenGroup], bool]:
         """As `QueueEngine` says."""
         return take(self._database, queue, claim, self._clock, in_portions=in_portions)
+
+    def check_take_within(self, queue: str) -> None:
+        """As `QueueEngine` says."""
+        raise MessageError(
+            "take: found a transaction on SQLite, where one writes at a time and all others "
+            "would wait for this work; allowed: Store.take"
+        )
 
     def more(self, held: TakenGroup, given: Sequence[int]) -> list[Received]:
         """As `QueueEngine` says."""

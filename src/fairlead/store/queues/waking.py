@@ -16,10 +16,7 @@ from typing import Final, NamedTuple
 from fairlead.jitter import between
 from fairlead.store.database.connections import Connections
 from fairlead.store.database.port import Database
-from fairlead.store.queues.file_watch import FileWatch
-from fairlead.store.queues.lease_holders import Liveness
-from fairlead.store.queues.lease_holders_postgresql import SessionLocks
-from fairlead.store.queues.lease_holders_sqlite import LockFiles
+from fairlead.store.queues.hearing import Hearing
 from fairlead.store.queues.limiting import OPEN, Gate, limits_of
 from fairlead.store.queues.settings import off_tenants_of
 
@@ -59,12 +56,12 @@ class Waker:
     def __init__(
         self,
         connections: Connections,
-        liveness: Liveness,
+        hearing: Hearing,
         clock: Callable[[], int | None],
     ) -> None:
         """`clock`: of the user's own, in microseconds; None: the database's."""
         self._connections = connections
-        self._liveness = liveness
+        self._hearing = hearing
         self._clock = clock
         self._turn = threading.Condition()
         self._listening = False
@@ -83,11 +80,6 @@ class Waker:
         """Name of a queue → its id."""
         self._thread = threading.local()
         self._stopped = False
-        self._hear: Callable[[float], None] = time.sleep
-        if isinstance(liveness, LockFiles):
-            self._hear = self._watcher(liveness)
-        elif isinstance(liveness, SessionLocks):
-            self._hear = self._hear_from(liveness)
 
     def ready(self, queue: str) -> bool:
         """Whether a group can be taken, as far as that is seen without taking it."""
@@ -134,20 +126,16 @@ class Waker:
         self._stopped = True
         with self._turn:
             self._turn.notify_all()
-        if isinstance(self._liveness, SessionLocks):
-            self._liveness.poke()
+        self._hearing.stop()
 
     def _listened(self, queue: str, left: float) -> Seen | None:
         """A queue as it is after this process has begun to hear of what arrives for it."""
-        state, session = self.look(queue), self._liveness
-        if state is None or not isinstance(session, SessionLocks):
+        state = self.look(queue)
+        if state is None:
             return state
-        if not session.hears(state.id):
-            with session.interrupting(left) as ours:
-                if ours:
-                    session.listen(state.id)
+        if self._hearing.begin(state.id, left):
             state = self.look(queue) or state
-        return state if session.hears_surely(state.id) else state._replace(watched=True)
+        return state if self._hearing.hears_surely(state.id) else state._replace(watched=True)
 
     def look(self, queue: str) -> Seen | None:
         """A queue as one who waits sees it; None: it is not there."""
@@ -211,22 +199,30 @@ class Waker:
             now = time.monotonic()
             left = min([until, *self._later.values(), *self._watched.values()])
             if left > now:
-                self._hear(left - now)
+                self._hearing.hear(self, left - now)
             elif until <= now:
                 return
             self._look_later(time.monotonic())
 
-    def _hear_from(self, session: SessionLocks) -> Callable[[float], None]:
-        def hear(left: float) -> None:
-            for queue, meant in session.hear(left):
-                with self._turn:
-                    if meant or not self._waiting[queue]:
-                        self._wake(queue)
-                    else:
-                        at = time.monotonic() + between(MOMENT, 2 * MOMENT)
-                        self._later.setdefault(queue, at)
+    def arrived(self, queue: int, *, meant: bool) -> None:
+        """Something has arrived for a queue. `meant`: whether this process is to take it."""
+        with self._turn:
+            if meant or not self._waiting[queue]:
+                self._wake(queue)
+            else:
+                self._later.setdefault(queue, time.monotonic() + between(MOMENT, 2 * MOMENT))
 
-        return hear
+    def look_at_all(self) -> None:
+        """Something may have arrived for any queue."""
+        with self._turn:
+            self._missed[EVERY] += 1
+            waiting = [queue for queue, count in self._waiting.items() if count]
+        for queue in waiting:
+            self._wake_if_ready(queue)
+
+    def is_over(self) -> bool:
+        """Whether one who waits is to look by now, or nobody waits any more."""
+        return any(self._woken.values()) or self._stopped
 
     def _look_later(self, now: float) -> None:
         """Look for work that another process was woken for, where it is time to."""
@@ -251,40 +247,6 @@ class Waker:
                 self._wake(queue)
         elif state.due is not None:
             self._later[queue] = time.monotonic() + max(state.due, PAUSE)
-
-    def version(self) -> object:
-        """On SQLite: another one when another connection has written to the file."""
-        with self._connections.one() as database:
-            return _version(database)
-
-    def _watcher(self, files: LockFiles) -> Callable[[float], None]:
-        """Looks again and again whether another connection has written to the file."""
-        moved = FileWatch(files.path).moved
-
-        def watch(left: float) -> None:
-            until = time.monotonic() + left
-            with self._connections.one() as database:  # no other thread writes through this one
-                before, last_look = _version(database), time.monotonic()
-                with self._turn:
-                    self._missed[EVERY] += 1
-                    waiting = [queue for queue, count in self._waiting.items() if count]
-                for queue in waiting:
-                    self._wake_if_ready(queue)
-                while not any(self._woken.values()) and not self._stopped:
-                    now = time.monotonic()
-                    if moved() or now > last_look + LOOK:  # a file system may tell no times
-                        last_look = now
-                        if _version(database) != before:
-                            return
-                    if now >= until:
-                        return
-                    time.sleep(min(NAP, until - now))
-
-        return watch
-
-
-def _version(database: Database) -> object:
-    return id(database), *database.execute("PRAGMA data_version").fetchall()
 
 
 class WaitPlan(NamedTuple):

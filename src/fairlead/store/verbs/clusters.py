@@ -13,13 +13,21 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from fairlead.balance.message import CONTROL
 from fairlead.balance.objects import repr_of
-from fairlead.errors import ClusterHeldError, MessageError
+from fairlead.errors import MessageError, StoreError
 from fairlead.store.arguments import cluster_name, name, run_name, whole
 from fairlead.store.clusters.decision import StoreDecision
+from fairlead.store.context import Context
 from fairlead.store.database.clock import set_clock, time_of
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
-from fairlead.store.queues.outgoing import Sending, attributes_of, outgoing, published_of
+from fairlead.store.queues.outgoing import (
+    TIMED,
+    OutgoingMessage,
+    Sending,
+    attributes_of,
+    outgoing,
+    published_of,
+)
 from fairlead.store.verbs.alone import alone
 from fairlead.store.verbs.store_verbs import StoreVerbs, TransactionVerbs
 from fairlead.store.verbs.subscriptions import author_of
@@ -31,6 +39,7 @@ if TYPE_CHECKING:
     from fairlead.store.clusters.bulk_runs import BulkRun
     from fairlead.store.clusters.choosing import ChoiceRequest
     from fairlead.store.clusters.deliveries import Delivery
+    from fairlead.store.clusters.engine import ClusterEngine
     from fairlead.store.clusters.held_clusters import HeldClusters
     from fairlead.store.clusters.reserving import PreparedTurns, Reservation
     from fairlead.store.clusters.shares import PoolShares
@@ -42,20 +51,15 @@ NOTHING: Final[Mapping[str, object]] = {}
 class ClusterVerbs(TransactionVerbs):
     """Choose, publish and change, in one transaction with the user's own rows."""
 
+    _shared: bool
     _run: int | None = None
     """The number of the run of many messages that was begun."""
 
     def next_destination(self, cluster: str, /, **message: object) -> StoreDecision:
         """Choose where a message goes, and count it, as `Store.next_destination` does."""
-        from fairlead.store.clusters.choosing import Choices, decide_one
-
         self._check()
-        request = self._asked(cluster, message)
-        decision = decide_one(self._database, self._context.memory, request)
-        if decision is not None:
-            return decision
-        with self._undone_if_refused():
-            return Choices(self._database, self._context.memory).decide(request)[1]
+        request = _asked(self._context, cluster, message)
+        return _begun(self._engine_of_clusters.choose(request))
 
     def publish(
         self,
@@ -65,18 +69,12 @@ class ClusterVerbs(TransactionVerbs):
         **more: Unpack[Sending],
     ) -> StoreDecision:
         """Choose a destination and send a message to its queue, as `Store.publish` does."""
-        from fairlead.store.clusters.choosing import Choices
-        from fairlead.store.clusters.publishing import publish
-
         self._check()
         self._context.check_disk()
-        now = time_of(self._database, self._context.clock())
-        new_message = outgoing(body, now, **more)
-        attributes = attributes_of(new_message, message)
-        with self._undone_if_refused():
-            request = self._asked(cluster, attributes, new_message.key or "")
-            choices = Choices(self._database, self._context.memory)
-            return publish(self._database, choices, request, new_message)
+        timed = not TIMED.isdisjoint(more)
+        now = time_of(self._database, self._context.clock()) if timed else 0
+        wanted = _publication(self._context, cluster, message, body, now, **more)
+        return _begun(self._engine_of_clusters.publish(*wanted))
 
     def publish_many(
         self, cluster: str, messages: Iterable[Mapping[str, Any]]
@@ -116,7 +114,7 @@ class ClusterVerbs(TransactionVerbs):
         for message in messages:
             new_message, attributes = published_of(message, now)
             batch.append(new_message)
-            requests.append(self._asked(cluster, attributes, new_message.key or ""))
+            requests.append(_asked(self._context, cluster, attributes, new_message.key or ""))
         if not batch:
             return []
         memory = self._context.memory
@@ -284,13 +282,44 @@ class ClusterVerbs(TransactionVerbs):
 
         self.change(cluster, cluster, RESET)
 
-    def _asked(
-        self, cluster: object, message: Mapping[str, object], id_: str = ""
-    ) -> ChoiceRequest:
-        from fairlead.store.clusters.choosing import ChoiceRequest
-
+    @property
+    def _engine_of_clusters(self) -> ClusterEngine:
         context = self._context
-        return ChoiceRequest(cluster_name(cluster), message, context.clock(), context.actor, id_)
+        return context.backend.clusters(self._database, context.memory, shared=self._shared)
+
+
+def _asked(
+    context: Context, cluster: object, message: Mapping[str, object], id_: str = ""
+) -> ChoiceRequest:
+    from fairlead.store.clusters.choosing import ChoiceRequest
+
+    return ChoiceRequest(cluster_name(cluster), message, context.clock(), context.actor, id_)
+
+
+def _publication(
+    context: Context,
+    cluster: object,
+    message: Mapping[str, object],
+    body: object,
+    now: int,
+    **more: Unpack[Sending],
+) -> tuple[ChoiceRequest, OutgoingMessage]:
+    """What is to be chosen, and what is to be sent there. `now`: 0 where no time matters."""
+    new_message = outgoing(body, now, **more)
+    attributes = attributes_of(new_message, message)
+    return _asked(context, cluster, attributes, new_message.key or ""), new_message
+
+
+def _hinges_on_nothing(message: Mapping[str, object], more: Mapping[str, object]) -> bool:
+    """Whether no time matters to a message, and it is routed by its own group and type."""
+    return TIMED.isdisjoint(more) and {"group", "type"}.isdisjoint(message)
+
+
+def _begun(decision: StoreDecision | None) -> StoreDecision:
+    """A decision in a transaction that has begun."""
+    if decision is None:
+        raise StoreError("transaction: found that it has ended, allowed: what is done inside it")
+    return decision
 
 
 class StoreClusters(StoreVerbs):
@@ -299,9 +328,6 @@ class StoreClusters(StoreVerbs):
     @abstractmethod
     def _verbs(self, database: Database) -> ClusterVerbs:
         """The verbs, for one of them: where it is refused, the whole transaction is undone."""
-
-    _one_call: bool
-    """Whether the database has functions for the policies that plain SQL knows."""
 
     def load_clusters(self, path: str | Path, *, replace: bool = False) -> list[str]:
         """Begin with the clusters of a file, all of them or none; their names.
@@ -326,11 +352,16 @@ class StoreClusters(StoreVerbs):
         from fairlead.store.clusters.changing import Counting
 
         with self._writing() as database:
-            author = author_of(self._context)
+            author, engine = author_of(self._context), self._engine_of_clusters(database)
             for cluster in clusters:
                 keeping = cluster.tables.store
                 counting = Counting(keeping.allocation, int(keeping.reset_every * 1_000_000))
+                engine.check_counting(cluster.name, counting)
                 changing.load(database, cluster, counting, author, replace=replace)
+
+    def _engine_of_clusters(self, database: Database) -> ClusterEngine:
+        context = self._context
+        return context.backend.clusters(database, context.memory, shared=False)
 
     def loaded_cluster(self, cluster: str) -> Cluster:
         """A cluster as its file said when it was loaded. Raises MessageError."""
@@ -359,17 +390,13 @@ class StoreClusters(StoreVerbs):
         Raises MessageError for an unknown cluster, and for what a message cannot say;
         ClusterHeldError while a bulk run keeps others off.
         """
-        from fairlead.store.clusters.choosing import ChoiceRequest, decide_one
-
         self.refuse_held(cluster)
         self._retention.look(dead=False)
-        if self._one_call:
-            context = self._context
-            request = ChoiceRequest(cluster_name(cluster), message, context.clock(), context.actor)
-            with self._calling() as database:
-                decision = decide_one(database, context.memory, request)
-            if decision is not None:
-                return decision
+        with self._calling() as database:
+            request = _asked(self._context, cluster, message)
+            decision = self._engine_of_clusters(database).choose(request)
+        if decision is not None:
+            return decision
         with self._writing() as database:
             return self._verbs(database).next_destination(cluster, **message)
 
@@ -391,20 +418,15 @@ class StoreClusters(StoreVerbs):
         policy asks for that). Raises MessageError, NoDestinationError; ClusterHeldError while a
         bulk run keeps others off.
         """
-        from fairlead.store.clusters.choosing import ChoiceRequest
-        from fairlead.store.clusters.publishing import publish_one
-
         self.refuse_held(cluster)
         self._retention.look(dead=False)
-        at_any_time = more.keys().isdisjoint({"delay", "expires"})
-        if self._one_call and at_any_time and {"group", "type"}.isdisjoint(message):
-            new_message, context = outgoing(body, 0, **more), self._context
-            attributes = attributes_of(new_message, message)
-            request = ChoiceRequest(
-                cluster_name(cluster), attributes, context.clock(), context.actor
-            )
+        if _hinges_on_nothing(message, more):
             with self._calling() as database:
-                decision = publish_one(database, context.memory, request, new_message)
+                self._context.check_disk()
+                request, new_message = _publication(
+                    self._context, cluster, message, body, 0, **more
+                )
+                decision = self._engine_of_clusters(database).publish(request, new_message)
             if decision is not None:
                 return decision
         with self._writing() as database:
@@ -448,33 +470,19 @@ class StoreClusters(StoreVerbs):
         `others`: what becomes of those who would choose in them meanwhile: `wait` (for as long as
         for any lock), or `refuse` (at once); either is told the name. Raises MessageError.
         """
-        from fairlead.store.clusters.held_clusters import HeldByFile, HeldBySession, checked_others
+        from fairlead.store.clusters.held_clusters import checked_others
 
         named = run_name(name), [cluster_name(cluster) for cluster in clusters]
-        hold: HeldClusters
         with self._connection() as database:
-            if database.has_one_writer:
-                hold = HeldByFile(self.place, *named, checked_others(others))
-            else:
-                hold = HeldBySession(database, *named, checked_others(others))
+            hold = self._engine_of_clusters(database).hold(*named, checked_others(others))
             try:
                 yield hold
             finally:
                 hold.end()
 
     def refuse_held(self, cluster: str) -> None:
-        """Where whoever writes is alone, look before the wait whether a run refuses others.
-
-        Elsewhere the statement that chooses looks. Raises ClusterHeldError.
-        """
-        if self._one_call:
-            return
-        from fairlead.store.clusters.held_clusters import REFUSE
-        from fairlead.store.database.run_file import RunFile
-
-        run = RunFile(Path(self.place)).look()
-        if run is not None and run.others == REFUSE and cluster in run.clusters:
-            raise ClusterHeldError(run.refusal(cluster))
+        """Raises ClusterHeldError for a cluster of a run that refuses others, before any wait."""
+        self._context.backend.refuse_held(cluster)
 
     def can_reserve(self, cluster: str) -> bool:
         """Whether a run can reserve its turns of a cluster, so that nobody waits for it.
@@ -482,10 +490,8 @@ class StoreClusters(StoreVerbs):
         So on PostgreSQL, where plain SQL knows the policy and `allocation` is `exact`. Raises
         MessageError.
         """
-        from fairlead.store.clusters.reserving import can_reserve
-
         with self._connection() as database:
-            return database.remote and can_reserve(database, cluster_name(cluster))
+            return self._engine_of_clusters(database).can_reserve(cluster_name(cluster))
 
     def prepare_turns(self, cluster: str, count: int) -> PreparedTurns:
         """The next choices of a cluster, before any of them is reserved."""

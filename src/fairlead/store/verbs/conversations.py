@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 from fairlead.balance.times import Time
 from fairlead.errors import MessageError
 from fairlead.store.arguments import check_priority, name
-from fairlead.store.context import Context
 from fairlead.store.conversation import Conversation, DialogSession
 from fairlead.store.database.context import BaseContext
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
-from fairlead.store.dialogs.calls import CalledDialogs
 from fairlead.store.dialogs.declared import DeclaredService
+from fairlead.store.dialogs.engine import DialogEngine
 from fairlead.store.dialogs.replies import Beginning, checked_error
-from fairlead.store.dialogs.sending import Dialogs
-from fairlead.store.queues.endpoints import Endpoint, far_end
+from fairlead.store.queues.endpoints import Endpoint
 from fairlead.store.verbs.store_verbs import StoreVerbs, TransactionVerbs
 from fairlead.store.work import HeldWork
-
-
-def dialogs_of(database: Database, context: Context) -> CalledDialogs | Dialogs:
-    """What is said in a transaction: by functions of the schema, or statement by statement."""
-    return (CalledDialogs if database.remote else Dialogs)(database, context)
 
 
 class ConversationVerbs(TransactionVerbs, DialogSession):
@@ -35,10 +28,6 @@ class ConversationVerbs(TransactionVerbs, DialogSession):
     _taken: list[HeldWork]
     _begun: list[Conversation]
     _ended: list[Conversation]
-
-    @abstractmethod
-    def prioritise(self, queue: str, group: str, priority: int | None = None) -> bool:
-        """Raise a group."""
 
     @abstractmethod
     def _take(
@@ -87,10 +76,8 @@ class ConversationVerbs(TransactionVerbs, DialogSession):
         self._check()
         check_priority(priority)
         end = self._endpoint(conversation)
-        if self._database.remote:
-            return CalledDialogs(self._database, self._context).prioritise(end, priority)
-        peer = far_end(self._database, end)
-        return peer is not None and self.prioritise(peer.queue, peer.group, priority)
+        with self._speaking() as dialogs:
+            return dialogs.prioritise(end, priority)
 
     def set_timer(self, conversation: Conversation, seconds: Time | None) -> None:
         """Set a timer, as `Conversation.timer` does."""
@@ -107,7 +94,7 @@ class ConversationVerbs(TransactionVerbs, DialogSession):
     def bound_to(self, conversation: Conversation) -> Conversation | None:
         """The conversation that one is bound to, in this transaction."""
         self._check()
-        end = dialogs_of(self._database, self._context).bound(conversation.endpoint)
+        end = self._dialogs.bound(conversation.endpoint)
         return None if end is None else self.conversation(Conversation(end, self))
 
     def end_conversation(
@@ -144,22 +131,27 @@ class ConversationVerbs(TransactionVerbs, DialogSession):
     def state_of(self, end: Endpoint) -> str:
         """How an end stands."""
         self._check()
-        return dialogs_of(self._database, self._context).state(end)
+        return self._dialogs.state(end)
 
     @contextmanager
-    def _speaking(self) -> Iterator[CalledDialogs | Dialogs]:
+    def _speaking(self) -> Iterator[DialogEngine]:
         """What is said in this transaction. What is refused in the block has done nothing."""
-        dialogs = dialogs_of(self._database, self._context)
-        with nullcontext() if self._database.remote else self._undone_if_refused():
+        dialogs = self._dialogs
+        with dialogs.undone_if_refused():
             yield dialogs
+
+    @property
+    def _dialogs(self) -> DialogEngine:
+        context = self._context
+        return context.backend.dialogs(self._database, context, shared=self._shared)
 
     def _endpoint(self, conversation: Conversation | str) -> Endpoint:
         if not isinstance(conversation, Conversation):
-            return dialogs_of(self._database, self._context).found(conversation)
+            return self._dialogs.found(conversation)
         if conversation.is_of(self._context):
             return conversation.endpoint
         # another store's: of the same database, or of one where the same numbers are others' ends
-        return dialogs_of(self._database, self._context).found(conversation.id)
+        return self._dialogs.found(conversation.id)
 
 
 class StoreConversations(StoreVerbs, DialogSession):
@@ -200,7 +192,7 @@ class StoreConversations(StoreVerbs, DialogSession):
     def conversation(self, id: str) -> Conversation:  # noqa: A002 - it is called so
         """The end of a dialog with this id. Raises ConversationError."""
         with self._connection() as database:
-            return Conversation(dialogs_of(database, self._context).found(id), self)
+            return Conversation(self._dialogs(database).found(id), self)
 
     def service(self, name: str) -> DeclaredService:
         """A service as it was declared. Raises MessageError."""
@@ -216,7 +208,7 @@ class StoreConversations(StoreVerbs, DialogSession):
     def bound_to(self, conversation: Conversation) -> Conversation | None:
         """The conversation that one is bound to."""
         with self._connection() as database:
-            end = dialogs_of(database, self._context).bound(conversation.endpoint)
+            end = self._dialogs(database).bound(conversation.endpoint)
         return None if end is None else Conversation(end, self)
 
     def is_of(self, context: BaseContext) -> bool:
@@ -226,4 +218,7 @@ class StoreConversations(StoreVerbs, DialogSession):
     def state_of(self, end: Endpoint) -> str:
         """How an end stands."""
         with self._connection() as database:
-            return dialogs_of(database, self._context).state(end)
+            return self._dialogs(database).state(end)
+
+    def _dialogs(self, database: Database) -> DialogEngine:
+        return self._context.backend.dialogs(database, self._context, shared=False)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Unpack
 
 from fairlead.balance.times import seconds
 from fairlead.config.services import load_declared
-from fairlead.errors import StoreError
+from fairlead.errors import DeniedError
 from fairlead.order.outlook import Outlook
 from fairlead.store.admin import checking
 from fairlead.store.admin import queues as admin
@@ -29,10 +30,8 @@ from fairlead.store.arguments import (
     tenant_name,
     whole,
 )
-from fairlead.store.database import schema
 from fairlead.store.database.clock import time_of
 from fairlead.store.database.port import Row
-from fairlead.store.database.postgresql import is_denied
 from fairlead.store.database.retrying import again
 from fairlead.store.journal.events import Event, EventChoice, events, latest, these
 from fairlead.store.journal.pages import EventPage, page_after, page_before
@@ -453,7 +452,7 @@ class StoreOperations(StoreVerbs):
         Where they are there, they get the rights of this version, and no others. Raises StoreError.
         """
         with self._writing() as database:
-            schema.make_roles(database, self.place)
+            database.make_roles()
 
     def stopping(self) -> None:
         """This process was told to stop: what it still holds has not failed."""
@@ -462,11 +461,8 @@ class StoreOperations(StoreVerbs):
     def _maintain(self, queue: str) -> None:
         """Bring a queue up to date; who has no right to do what is due sees it undone."""
         self._refuse_nested()
-        try:
+        with suppress(DeniedError):
             self._bring_up_to_date(queue)
-        except StoreError as error:
-            if not is_denied(error):
-                raise
 
     def _bring_up_to_date(self, queue: str) -> None:
         """Where there is nothing to do, nothing is written."""

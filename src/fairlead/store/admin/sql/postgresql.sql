@@ -402,6 +402,8 @@ GROUP BY c.name ORDER BY c.name;
 -- complete_lost_published: it is done
 SELECT fairlead._run_complete_lost_published(%(now)s);
 
+-- acknowledge_lost_published: complete_lost_published does so, too
+
 -- mend_lost_published: nobody waits for it
 SELECT fairlead._run_mend_lost_published();
 

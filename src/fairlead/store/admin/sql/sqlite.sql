@@ -441,3 +441,15 @@ WHERE coalesce(g.due, :now + 1) > :now
 DELETE FROM fairlead_published AS p
 WHERE (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_messages)
   AND (p.queue, p.key) NOT IN (SELECT queue, key FROM fairlead_delayed);
+
+-- lock_queues: whoever writes is alone
+
+-- lock_seen: whoever writes is alone
+
+-- find_gone_listeners: nobody is notified
+
+-- mend_gone_listeners: nobody is notified
+
+-- find_left_runs: a run leaves nothing behind: it is one transaction
+
+-- mend_left_runs: the same

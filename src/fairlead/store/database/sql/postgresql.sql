@@ -1,5 +1,5 @@
 -- On PostgreSQL: what there is of a database before it has a schema, and beside it, statement by statement. Those of the other database have the
--- same names and columns. All run in READ COMMITTED.
+-- same names and columns. All run in READ COMMITTED. Under a name with no text nothing is to be done here.
 
 -- made_roles: whether the roles of this schema were made
 SELECT 1 FROM pg_roles WHERE rolname = 'fairlead_worker' AND has_schema_privilege(oid, 'fairlead', 'USAGE');
@@ -9,6 +9,9 @@ SELECT version FROM fairlead.schema;
 
 -- identity: which store this is, and in which database: a copy has the same name
 SELECT store, current_database() FROM fairlead.schema;
+
+-- last_number: a number that is higher than all so far
+SELECT * FROM fairlead._run_numbers(1);
 
 -- numbers: so many numbers for events
 SELECT * FROM fairlead._run_numbers(%(count)s);

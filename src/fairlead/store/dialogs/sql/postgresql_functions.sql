@@ -1,4 +1,4 @@
--- Dialogs, for plain SQL and for the library: one implementation. It does what dialogs/sending.py does
+-- Dialogs, for plain SQL and for the library: one implementation. It does what dialogs/sqlite_engine.py does
 -- on SQLite, and is held to the same tests.
 --
 -- Whoever speaks for an end locks that end's row and nobody else's, as there.

@@ -130,6 +130,10 @@ SELECT fairlead._forget_ended(%(most)s);
 -- forget_choice_runs: the same, of those that are older than events are kept, and their versions
 SELECT fairlead._forget_choice_runs(%(now)s, %(most)s);
 
+-- keep_guaranteed: forget_guaranteed does so, too
+
+-- forget_acknowledgements: forget_guaranteed does so, too
+
 -- forget_versions: forget the versions of which no run is left
 SELECT * FROM fairlead._run_forget_versions();
 

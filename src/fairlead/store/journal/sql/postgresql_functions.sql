@@ -90,9 +90,6 @@ BEGIN
   RETURN QUERY DELETE FROM fairlead.choice_runs x WHERE (x.cluster, x.first, x.version) IN (
       SELECT s.cluster, s.first, s.version FROM fairlead._over(before, p_most) s)
     RETURNING x.first;
-  DELETE FROM fairlead.versions v USING fairlead.clusters c
-    WHERE v.cluster = c.id AND v.version < (SELECT s.version FROM fairlead.choice_runs s
-      WHERE s.cluster = c.id ORDER BY s.first, s.version LIMIT 1);
 END $$;
 
 -- Forget dialogs of which both ends have ended, each at the same moment; in the same way.

@@ -166,3 +166,7 @@ DELETE FROM fairlead_versions WHERE (cluster, version) IN (
     AND v.version < (SELECT s.version FROM fairlead_choice_runs s WHERE s.cluster = c.id
       ORDER BY s.first, s.version LIMIT 1))
 RETURNING version;
+
+-- skip_numbers: the next number is one more than the highest that there is
+
+-- sweep_runs: a run leaves nothing behind: it is one transaction

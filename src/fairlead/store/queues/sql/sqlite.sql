@@ -360,3 +360,5 @@ RETURNING id, name, tenant, was_priority, was_entered, was_number, releases, fai
 SELECT group_id, id, key, cost, type FROM fairlead_messages
 WHERE group_id IN (SELECT value FROM json_each(:ids)) AND conversation IS NULL AND id < :until
 ORDER BY group_id, id LIMIT :most;
+
+-- notify: those who wait look at the file

@@ -53,3 +53,5 @@ SELECT 1 FROM fairlead_groups WHERE id = :id AND token = :token AND state = 2;
 
 -- every_lease_holder: all processes that say that they take work
 SELECT id, host, name, pid FROM fairlead_lease_holders;
+
+-- drop_listeners: nobody is notified

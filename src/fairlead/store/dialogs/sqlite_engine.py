@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 from fairlead.balance.times import Time
@@ -17,6 +18,7 @@ from fairlead.config.services import DIALOG_TIMER, END_DIALOG, ERROR, RESERVED
 from fairlead.errors import ConversationError, MessageError
 from fairlead.store.arguments import duration
 from fairlead.store.database.port import Database
+from fairlead.store.database.savepoint import undone_if_refused
 from fairlead.store.dialogs.declared import Declared, DialogContext
 from fairlead.store.dialogs.replies import (
     Beginning,
@@ -46,6 +48,7 @@ from fairlead.store.queues.endpoints import (
     is_past,
     state_of,
 )
+from fairlead.store.queues.engine import engine_of
 from fairlead.store.queues.outgoing import OutgoingMessage
 from fairlead.store.queues.pending import RAISED, PendingUpdate, add_pending
 from fairlead.store.queues.sending import arrive, check_limit
@@ -59,14 +62,23 @@ GIVEN_GROUP: Final = re.compile(r"d-\d+/[it]", re.ASCII)
 """A group that nobody named: who joins it has to know an end in it."""
 
 
-class Dialogs:
+class SqliteDialogs:
     """What is said in one transaction."""
 
-    def __init__(self, database: Database, context: DialogContext) -> None:
-        """The transaction's connection, and what it has from its store."""
+    def __init__(self, database: Database, context: DialogContext, *, shared: bool) -> None:
+        """The transaction's connection, and what it has from its store.
+
+        `shared`: whether the transaction goes on after a refusal: then what was refused is undone
+        alone.
+        """
         self._database = database
         self._context = context
+        self._shared = shared
         self._now = context.clock()
+
+    def undone_if_refused(self) -> AbstractContextManager[None]:
+        """What is refused in the block has done nothing, and leaves the transaction as it was."""
+        return undone_if_refused(self._database) if self._shared else nullcontext()
 
     def begin(self, beginning: Beginning) -> Endpoint:
         """Begin a dialog; the initiator's end. Nobody hears of it before something is sent."""
@@ -188,6 +200,14 @@ class Dialogs:
         if seconds is not None:
             outgoing = system_message(f"{end.end}/timer", DIALOG_TIMER)
             self._later(end, queue, queue.now + duration("timer", seconds), outgoing)
+
+    def prioritise(self, end: Endpoint, priority: int | None) -> bool:
+        """Raise the group of the other end; whether there was anything to raise."""
+        peer = far_end(self._database, end)
+        if peer is None:
+            return False
+        engine = engine_of(self._database, self._now, self._context.actor)
+        return engine.raise_group(peer.queue, peer.group, priority)
 
     def bind(self, one: Endpoint, other: Endpoint) -> None:
         """Bind two ends, each to the other."""

@@ -1,11 +1,13 @@
 """On PostgreSQL what is done in a dialog is one statement: a function of the schema does it.
 
-It does what `sending` does on SQLite. What it refuses leaves the caller's transaction as it was.
+It does what `sqlite_engine.py` does on SQLite. What it refuses leaves the caller's transaction as
+it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from fairlead.balance.times import Time
 from fairlead.errors import ConversationError, MessageError
@@ -20,13 +22,17 @@ from fairlead.store.queues.bodies import encoded
 from fairlead.store.queues.endpoints import HANDLE, Endpoint, endpoint_of
 
 
-class CalledDialogs:
+class PostgresqlDialogs:
     """What is said in one transaction."""
 
     def __init__(self, database: Database, context: DialogContext) -> None:
         """The transaction's connection, and what it has from its store."""
         self._database = database
         self._context = context
+
+    def undone_if_refused(self) -> AbstractContextManager[None]:
+        """What a function refuses has done nothing."""
+        return nullcontext()
 
     def begin(self, beginning: Beginning) -> Endpoint:
         """Begin a dialog; the initiator's end. Nobody hears of it before something is sent."""

@@ -10,17 +10,11 @@ LOCK_TIMEOUT: Final = 5_000
 """Milliseconds for which whoever changes queues waits for those who use them."""
 
 
-def lock(database: Database, name: str, /, **values: object) -> None:
-    """Run a statement that locks, until the transaction ends."""
-    if not database.has_one_writer:
-        database.run(name, **values)
-
-
 def lock_queues(database: Database) -> None:
     """Nobody adds messages or takes them away until the transaction ends.
 
     To be called before anything is written: senders hold what they write. Raises StoreError after
     `LOCK_TIMEOUT`.
     """
-    lock(database, "lock_timeout", milliseconds=str(LOCK_TIMEOUT))
-    lock(database, "lock_queues")
+    database.run("lock_timeout", milliseconds=str(LOCK_TIMEOUT))
+    database.run("lock_queues")
