@@ -43,8 +43,9 @@ def route(
     Returns the rows in that order with `destination`, `address`, `outcome` (dictionaries of text)
     and `sequence` (int64) added, the same values that the live balancer and Spark give; a message
     that goes to several destinations is a row for each, by name. Raises ConfigError, ChangeError,
-    RuleError, and MessageError for rows that Spark
-    would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
+    RuleError, and MessageError for the first row,
+    counted from 0 (of a journal: among its messages), that `dispatch` would put into `rejected/`:
+    here the table is the caller's own, so it is refused as a whole.
     """
     base_plan = Plan(clusters_in(clusters), changes_in(changes))
     table = messages_of(table_of(messages), base_plan)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.compiled import hashes
+from fairlead.compiled.classes import compressed
 from fairlead.compiled.intake.columns import column, text, texts
 from fairlead.compiled.intake.rows import ValidatedRows
 from fairlead.compiled.intake.texts import to_text
@@ -100,18 +101,21 @@ def one_tenant(rows: ValidatedRows, plans: Iterable[Plan]) -> None:
 def _one_tenant(rows: ValidatedRows, names: Sequence[str]) -> None:
     """... as a plan has it whose clusters are called so; "": the only one."""
     clusters, groups, tenants = (text(rows.table, n) for n in ("cluster", "group", "tenant"))
-    mine = np.asarray(pc.is_in(clusters, pa.array(list(names), pa.string())))
-    grouped = np.flatnonzero(mine & np.asarray(pc.not_equal(groups, "")) & rows.good)
-    if not len(grouped) or len(tenants.unique()) == 1:
+    mine = rows.good & np.asarray(pc.not_equal(groups, ""))
+    if names != ("",):
+        mine &= np.asarray(pc.is_in(clusters, pa.array(list(names), pa.string())))
+    grouped, tenant = np.flatnonzero(mine), _codes(tenants)
+    if not len(grouped) or not tenant.any():
         return
-    at = pa.array(grouped)
-    # A message need not name the only cluster, so all that have the plan's are in that one.
-    where = pa.repeat("", len(grouped)) if "" in names else clusters.take(at)
-    whose = _codes(pc.binary_join_element_wise(where, groups.take(at), "\0"))
-    tenant = _codes(tenants.take(at))
-    order = in_order(rows.key[grouped], rows.ids.take(at))
-    order = np.arange(len(grouped)) if order is None else order
+    whose, tenant = _codes(groups)[grouped], tenant[grouped]
+    if "" not in names:  # else all that have the plan's are in the only cluster, named or not
+        _, whose = compressed(_codes(clusters)[grouped] * (int(whose.max()) + 1) + whose)
     owner = np.zeros(int(whose.max()) + 1, np.int64)
+    owner[whose] = np.arange(len(grouped))
+    if (tenant == tenant[owner[whose]]).all():
+        return
+    order = in_order(rows.key[grouped], rows.ids.take(pa.array(grouped)))
+    order = np.arange(len(grouped)) if order is None else order
     owner[whose[order[::-1]]] = order[::-1]  # the first is written last
     wrong = tenant != tenant[owner[whose]]
     bad = np.zeros(len(rows.good), np.bool_)
