@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from fairlead.compiled.intake.rows import CheckedTable
 from fairlead.errors import MessageError
-from fairlead.memory.files import CheckedTable
 from fairlead.memory.scale import scale_rate
 from fairlead.pipeline.intake.scale import scale_rate as on_spark
 from fairlead.replay.scale import Scale

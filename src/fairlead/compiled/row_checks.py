@@ -22,6 +22,8 @@ from fairlead.compiled.required_columns import (
 )
 from fairlead.errors import MessageError
 
+LONGEST_SHOWN: Final = 60
+"""Letters of what was found, in the reason of a rejection."""
 NUMBER_OR_TEXT: Final = ("position", "service_time", *WHOLE_NUMBERS)
 """Columns of these names have a type that is a number, or text."""
 SENT: Final = ("priority", "cost")

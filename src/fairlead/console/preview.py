@@ -31,8 +31,8 @@ from fairlead.store.journal.export import decisions
 from fairlead.store.store import Store
 
 if TYPE_CHECKING:
+    from fairlead.compiled.intake.rows import CheckedTable
     from fairlead.compiled.plan import Plan
-    from fairlead.memory.files import CheckedTable
     from fairlead.results.comparison import ScenarioResult
 
 HOUR: Final = 3600.0

@@ -19,17 +19,17 @@ from fairlead.balance.message import WHOLE_NUMBERS
 from fairlead.balance.objects import Ref, WorkerObject
 from fairlead.balance.policies.destinations import KIND
 from fairlead.balance.times import MICROS
+from fairlead.compiled.intake.accepted import accepted
+from fairlead.compiled.intake.columns import column, text
+from fairlead.compiled.intake.numbers import times
+from fairlead.compiled.intake.rows import CheckedTable, validate
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import Bools
 from fairlead.compiled.plan import Plan
 from fairlead.errors import UserError
-from fairlead.memory.accepted import accepted
 from fairlead.memory.attempts import attempt_rows
 from fairlead.memory.diff import last_attempts, rows_of
-from fairlead.memory.files import CheckedTable
-from fairlead.memory.numbers import times
 from fairlead.memory.prepared import prepared, simulated
-from fairlead.memory.validate import column, text, validate
 from fairlead.memory.whatif import messages_of, starts
 from fairlead.results.waited import Beside, Waited, WaitedAlternative
 from fairlead.runs.read_rows import RunFolder, rejection

@@ -14,17 +14,17 @@ import pyarrow.compute as pc
 
 from fairlead.balance.message import SET_PRIORITY
 from fairlead.balance.times import MICROS
+from fairlead.compiled.intake.accepted import accepted
+from fairlead.compiled.intake.columns import column, text
+from fairlead.compiled.intake.numbers import times
+from fairlead.compiled.intake.rows import CheckedTable, validate
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import taken
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError, UserError
-from fairlead.memory.accepted import accepted
 from fairlead.memory.attempts import attempt_rows
 from fairlead.memory.diff import last_attempts, rows_of
-from fairlead.memory.files import CheckedTable
-from fairlead.memory.numbers import times
 from fairlead.memory.prepared import prepared, simulated
-from fairlead.memory.validate import column, text, validate
 from fairlead.results.whatif import RaiseEffect, Shift
 from fairlead.rows import ATTEMPT, DECISION
 from fairlead.runs.constants import MAX_LISTED, MAX_NAMED
