@@ -27,7 +27,10 @@ class Otherwise(NamedTuple):
     """What would have made the second win."""
 
     what: str = GONE
-    """What would have been another one, such as a weight; GONE: without the first."""
+    """The attribute whose other value would have made the second win, such as a weight.
+
+    GONE: the first would have had to be gone.
+    """
     enough: int | None = None
     """The least of it that is enough; None where none is."""
 
