@@ -166,7 +166,7 @@ class ScheduledRule(Rule):
 
     @abstractmethod
     def settled(self, members: Sequence[int]) -> bool:
-        """Whether nobody lags."""
+        """Whether none of these members lags behind the others."""
 
     def stretch(self, members: Sequence[int], n: int) -> tuple[Sequence[int], int]:
         """Among whom the next choices are, of whom nobody lags, and how many of the next n.

@@ -70,7 +70,7 @@ class DeadCounts(NamedTuple):
     """How many dead letters there are."""
 
     letters: int
-    """All of them."""
+    """How many dead letters there are in all."""
     reasons: int
     """How many reasons they have."""
     by_reason: dict[str, int]
