@@ -60,6 +60,6 @@ def test_a_change_that_a_test_notices_is_caught_and_another_survives(tmp_path: P
     text = (ROOT / path).read_text()
     broken = Change(path, 1, "", "", "", text + "\nraise ZeroDivisionError\n")
     same = Change(path, 1, "", "", "", text + "\nNOBODY_READS_THIS = 1\n")
-    assert QUICK in copy.tried(broken, [QUICK], {}).caught_by
+    assert copy.tried(broken, [QUICK], {}).caught_by
     assert not copy.tried(same, [QUICK], {}).caught_by
     assert (copy.folder / path).read_text() == text
