@@ -1,7 +1,11 @@
-"""Draw some of the cases of a test that has many, with `--draw N`: one in N of each."""
+"""Draw some of the cases of a test that has many, with `--draw N`: one in N of each.
+
+Of two cases of another test that differ by their database alone, one is drawn.
+"""
 
 import os
 from collections import defaultdict
+from collections.abc import Iterator
 from math import ceil
 from zlib import crc32
 
@@ -12,6 +16,7 @@ MANY = 12
 
 Of a test that has the mark `costly`, neither are two.
 """
+DATABASES = ("postgresql", "sqlite")
 SEED = "FAIRLEAD_DRAW"
 """The variable that draws others."""
 
@@ -29,6 +34,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
         return None
     return (
         f"drawn: one in {config.option.draw} cases of tests that have {MANY} or are costly, "
+        "and one database for each case of others, "
         f"{SEED}={seed()}"
     )
 
@@ -36,6 +42,11 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def seed() -> str:
     """By what cases are drawn."""
     return os.environ.get(SEED, "0")
+
+
+def number(name: str) -> int:
+    """A number that the seed gives a name."""
+    return crc32(f"{seed()} {name}".encode())
 
 
 @pytest.hookimpl(trylast=True)  # what is not to be run at all is not drawn
@@ -53,8 +64,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out: set[pytest.Item] = set()
     for cases in tests.values():
         if len(cases) >= MANY or cases[0].get_closest_marker("costly"):
-            drawn = sorted(cases, key=lambda case: crc32(f"{seed()} {case.nodeid}".encode()))
+            drawn = sorted(cases, key=lambda case: number(case.nodeid))
             left_out.update(drawn[ceil(len(cases) / config.option.draw) :])
+        else:
+            left_out.update(_of_the_other_database(cases))
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
+
+
+def _of_the_other_database(cases: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """One of each two cases that differ by their database alone."""
+    by_rest = defaultdict(list)
+    for case in cases:
+        by_rest[case.nodeid.replace(*DATABASES)].append(case)
+    for rest, pair in by_rest.items():
+        if len(pair) == len(DATABASES):
+            yield pair[number(rest) % len(DATABASES)]
