@@ -13,10 +13,11 @@ from benchmarks import data
 from benchmarks.replays import MANY, WEIGHTS
 from benchmarks.scenarios import BY_WEIGHT, IN_ORDER, clusters, dropped, in_simpy, traffic
 from benchmarks.timing import Line, medians
+from fairlead.compiled.intake.rows import CheckedTable
 from fairlead.compiled.plan import Plan
 from fairlead.memory.columns import mapped
 from fairlead.memory.dispatch import MemoryOptions
-from fairlead.memory.files import CheckedTable, read
+from fairlead.memory.files import read
 from fairlead.memory.replay import run
 from fairlead.runs.files import kind_of
 

@@ -13,7 +13,7 @@ import simpy
 from benchmarks.timing import Line, medians
 from fairlead import Cluster
 from fairlead.compiled.classes import classified
-from fairlead.compiled.columns import times_of
+from fairlead.compiled.intake.whole import whole
 from fairlead.compiled.plan import Plan
 from fairlead.replay import replay
 from fairlead.replay.replays import Replays
@@ -123,8 +123,9 @@ def part_of(rows: int, part: int) -> int:
 
 def ours(given: Traffic, cluster: Cluster) -> dict[str, Callable[[], object]]:
     """The kernel on columns of numbers, and the whole: table in, table out."""
-    plan, codes = classified(given.table, Plan([cluster], []))
-    batch, groups, tenants = batch_of(given.table, plan, codes, times_of(given.table))
+    messages = whole(given.table, Plan([cluster], []), trust_ids=True, worked=True)
+    plan, codes = classified(messages.table, Plan([cluster], []))
+    batch, groups, tenants = batch_of(messages, plan, codes)
     traits = traits_of(batch, raises=False)
 
     def kernel() -> None:

@@ -1,5 +1,6 @@
 """What all tests share: one Spark session, one Spark Connect server, Hypothesis profiles."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -99,6 +100,16 @@ def _marked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
             pytest.fail("a test that starts Spark has the mark spark, or the fixture spark")
 
         monkeypatch.setattr("pyspark.core.context.launch_gateway", refused)
+
+
+@pytest.fixture(autouse=True)
+def _logs() -> Iterator[None]:
+    """A command that logs to what is its stderr does so for its test alone."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,10 @@ from zlib import crc32
 import pytest
 
 MANY = 12
-"""So many cases of one test are never all needed, unless it has the mark `every`."""
+"""So many cases of one test are never all needed, unless it has the mark `every`.
+
+Of a test that has the mark `costly`, neither are two.
+"""
 SEED = "FAIRLEAD_DRAW"
 """The variable that draws others."""
 
@@ -24,7 +27,10 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     """How they were drawn."""
     if config.option.draw == 1:
         return None
-    return f"drawn: one in {config.option.draw} cases of tests with {MANY} or more, {SEED}={seed()}"
+    return (
+        f"drawn: one in {config.option.draw} cases of tests that have {MANY} or are costly, "
+        f"{SEED}={seed()}"
+    )
 
 
 def seed() -> str:
@@ -46,7 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             tests[name].append(item)
     left_out: set[pytest.Item] = set()
     for cases in tests.values():
-        if len(cases) >= MANY:
+        if len(cases) >= MANY or cases[0].get_closest_marker("costly"):
             drawn = sorted(cases, key=lambda case: crc32(f"{seed()} {case.nodeid}".encode()))
             left_out.update(drawn[ceil(len(cases) / config.option.draw) :])
     if left_out:

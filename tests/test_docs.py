@@ -59,6 +59,8 @@ SCENARIOS += ["schedules.toml", "failures.toml", "limits.toml", "priority.toml"]
 
 pytestmark = pytest.mark.every
 named = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+LONG = ("recommend.md",)
+"""Pages whose commands take longer than others."""
 
 
 def titles(page: Path) -> list[str]:
@@ -155,7 +157,11 @@ def run_page(page: Path, engine: str) -> None:
             hold(title, printed(title, engine))
 
 
-@named
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.slow if page.name in LONG else ()) for page in PAGES],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_a_page_prints_what_it_shows(page: Path, plain_folder: Path) -> None:
     with chdir(plain_folder):
         run_page(page, "memory")

@@ -91,6 +91,7 @@ def passed_over(store: Store, queue: str) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_the_priority_service_answers_each_time_the_most_urgent_request(folder: Path) -> None:
     url = f"sqlite:///{folder}/fairlead.db"
     for command in (["store", "init"], ["declare", "declare.toml"]):
@@ -154,6 +155,7 @@ def test_with_the_document_s_times_the_responses_come_in_its_order(
     assert found == ORDER
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(300)
 def test_each_night_arrives_once_and_the_second_has_better_weights(tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ def test_it_is_small(installed: Installed) -> None:
     assert not [name for name in heavy if (installed.packages / name).exists()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["live", "queue-short", "farm", "sockets-first"])
 def test_what_the_docs_show_of_it_runs(installed: Installed, name: str) -> None:
     assert installed.prints(f"python {name}.py") == (SNIPPETS / f"{name}.txt").read_text()

@@ -85,6 +85,7 @@ def test_in_memory(services: tuple[Any, ...], worked: bool) -> None:
         assert (outcome[row["id"]] == "control") == (row["type"] == "SetPriority")
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("services", [IN_TEXT, IN_NUMBERS])
 def test_on_spark(services: tuple[Any, ...], spark: SparkSession) -> None:
     rows = rows_of(services)

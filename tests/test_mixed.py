@@ -81,6 +81,7 @@ def test_in_memory(seed: int) -> None:
     check(case, in_memory(case), seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", FEW)
 def test_spark(seed: int, spark: SparkSession) -> None:
     case = mixed(Random(200 + seed), 12, 1_000)  # noqa: S311

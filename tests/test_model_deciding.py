@@ -29,6 +29,7 @@ LIVE = [Live, Journaled]
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("first", range(0, 600, 150))
 def test_the_live_balancer(first: int) -> None:
     for seed in range(first, first + 150):
@@ -51,6 +52,7 @@ def test_the_live_balancer_for_long(first: int) -> None:
         play(a_world(draws), draws, LIVE, 80)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("door", [InStore, InPostgreSQL])
 def test_a_store(door: Callable[[Any], Any]) -> None:
     for seed in range(25):
@@ -86,12 +88,16 @@ def check_kernel(first: int, end: int) -> None:
         assert found == expected_attempts(history), history
 
 
-def test_a_table_in_memory() -> None:
-    check_route(0, 1_500)
+@pytest.mark.costly
+@pytest.mark.parametrize("first", range(0, 1_500, 300))
+def test_a_table_in_memory(first: int) -> None:
+    check_route(first, first + 300)
 
 
-def test_the_kernel_of_replays() -> None:
-    check_kernel(0, 800)
+@pytest.mark.costly
+@pytest.mark.parametrize("first", range(0, 800, 160))
+def test_the_kernel_of_replays(first: int) -> None:
+    check_kernel(first, first + 160)
 
 
 def test_a_replay_of_a_table() -> None:
@@ -118,10 +124,13 @@ def check_command(folder: Path, engine: str, first: int, end: int) -> None:
         assert attempts == told(expected_attempts(history)), history
 
 
-def test_the_command_line_in_memory(tmp_path: Path) -> None:
-    check_command(tmp_path, "memory", 0, 250)
+@pytest.mark.costly
+@pytest.mark.parametrize("first", range(0, 250, 125))
+def test_the_command_line_in_memory(first: int, tmp_path: Path) -> None:
+    check_command(tmp_path, "memory", first, first + 125)
 
 
+@pytest.mark.slow
 def test_the_command_line_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     check_command(tmp_path, "spark", 0, 60)
 

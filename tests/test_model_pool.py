@@ -14,6 +14,7 @@ from tests.model.pool_worlds import PoolWorld, a_pool
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("first", [0, 250])
 def test_the_pool(first: int) -> None:
     for seed in range(first, first + 250):
@@ -21,6 +22,7 @@ def test_the_pool(first: int) -> None:
         play(a_pool(draws), draws, [OwnClock], 60, look_each=2)
 
 
+@pytest.mark.slow
 def test_coroutines() -> None:
     for seed in range(1_000, 1_100):
         draws = Seeded(seed)

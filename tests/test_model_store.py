@@ -45,6 +45,7 @@ HISTORIES = [
 """Each door has seeds of its own."""
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("name", "seed"), HISTORIES)
 def test_a_history_of_a_seed(name: str, seed: int) -> None:
     doors, without, _ = DOORS[name]

@@ -76,6 +76,7 @@ def running(folder: Path, url: str, packing: float = 0) -> Iterator[Desk]:
         desk.process.wait(60)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_orders_are_taken_packed_and_given_back_at_a_stop(dialect: str, tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)

@@ -176,6 +176,7 @@ def test_a_snapshot_changes_nothing() -> None:
     assert set(names[-5:]) == {"A"}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("engine", [engines.compiled, engines.replayed])
 def test_what_numba_cannot_compile_is_interpreted(broken: Path, engine: engines.Engine) -> None:
     lived = engines.live(pool("unfit"), MESSAGES, [])

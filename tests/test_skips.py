@@ -38,6 +38,7 @@ def run(folder: Path, *, ci: bool) -> str:
     return done.stdout
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("ci", [False, True], ids=["elsewhere", "on CI"])
 def test_what_is_skipped_is_named_or_fails(tmp_path: Path, *, ci: bool) -> None:
     printed = run(tmp_path, ci=ci)

@@ -64,6 +64,7 @@ class Grown:
             self.runtime.apply(resolved, time * 1_000_000)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("servers", [[""], ["near", "far"]], ids=["one server", "two"])
 def test_a_subscriber_that_is_not_there_changes_no_choice(servers: list[str]) -> None:
     for seed in range(60):
@@ -157,6 +158,7 @@ def names(decision: Decision) -> list[str | None]:
     return [copy.destination for copy in decision.copies]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("policy", KEYS)
 def test_who_is_not_there_changes_no_choice(policy: str) -> None:
     for seed in range(60):

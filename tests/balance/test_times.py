@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from fairlead import Agenda, Balancer, Change, Cluster, JournalRow, route
 from fairlead.balance.times import LATEST, micros, seconds, seconds_until, since_1970
-from fairlead.compiled.columns import times_of
+from fairlead.compiled.intake.numbers import times
 from fairlead.errors import ChangeError, FairleadError, MessageError
 from fairlead.replay import replay
 
@@ -80,7 +80,7 @@ def test_halves_are_rounded_away_from_zero(given: Any, whole: int) -> None:
 @given(st.floats(-LATEST, LATEST))
 def test_a_float_is_the_microsecond_that_a_table_makes_of_it(time: float) -> None:
     assume(since_1970(time) is None)
-    assert micros(time) == times_of(pa.table({"time": [time]}))[0]
+    assert micros(time) == times(pa.array([time])).values[0]
 
 
 def test_a_context_of_decimals_changes_no_time() -> None:

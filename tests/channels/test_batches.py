@@ -300,6 +300,7 @@ class Crashes(RuleBasedStateMachine):
             assert bodies == self.sent[group][: len(bodies)]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_each_arrives_once_in_order_whatever_crashes(dialect: str, tmp_path: Path) -> None:
     machine = type("Machine", (Crashes,), {"folder": tmp_path, "dialect": dialect})

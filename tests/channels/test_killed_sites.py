@@ -125,6 +125,7 @@ def left(sites: Sites) -> int:
     return sum(count for queue, count in rows if queue.startswith("channel:")) + sum(under_way)
 
 
+@pytest.mark.slow
 def test_each_message_arrives_once_in_the_order_of_its_group(tmp_path: Path) -> None:
     run(tmp_path, seed=1, count=2000, pause=0.6)
 

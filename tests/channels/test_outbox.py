@@ -139,6 +139,7 @@ def test_what_leads_nowhere_is_a_dead_letter(sites: Sites, queue: str, reason: s
     assert letter.reason == reason
 
 
+@pytest.mark.slow
 def test_what_finds_a_full_queue_waits_in_its_order(sites: Sites) -> None:
     store = sites.stores["QM1"]
     store.set_limits(WAY, max_waiting=2)
@@ -156,6 +157,7 @@ def test_what_finds_a_full_queue_waits_in_its_order(sites: Sites) -> None:
     assert [message.body for message in store.peek(WAY)] == ["m0", "m1", "m2", "m3"]
 
 
+@pytest.mark.costly
 def test_what_may_not_be_put_now_waits(sites: Sites) -> None:
     store = sites.stores["QM1"]
     cluster = sites.cluster("QM1")
@@ -212,6 +214,7 @@ def test_one_that_is_full_keeps_no_other_waiting(tmp_path: Path) -> None:
         assert all(first < 500 and last < 500 for first, last in ends.values())
 
 
+@pytest.mark.slow
 def test_a_server_empties_it_and_is_killed_meanwhile(tmp_path: Path) -> None:
     """What is rolled back is not put; what is committed arrives once, whatever is killed."""
     with sites_of(tmp_path, "postgresql", written(tmp_path, ONE)) as sites:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from fairlead import Store
 from tests.channels.journals import decided_again
 from tests.ports import free_port
@@ -17,6 +19,7 @@ COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FAIRLEAD = f"fairlead() {{ {sys.executable} -c 'from fairlead.cli import main; main()' \"$@\"; }}\n"
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path) -> None:
     page = PAGE.read_text(encoding="utf-8")
     commands = "\n".join(COMMANDS.findall(page))

@@ -94,6 +94,7 @@ def secure(tmp_path: Path, identity: Identity) -> Iterator[Secure]:
         found.sites.__exit__(None, None, None)
 
 
+@pytest.mark.slow
 def test_a_channel_runs_over_tls_and_a_certificate_that_ends_soon_is_told(secure: Secure) -> None:
     sites = secure.start(secure.identity.certificate)
     sites.until(lambda: sites.count("QM2", "ORDERS") == 1)

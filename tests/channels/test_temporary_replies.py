@@ -47,6 +47,7 @@ def asked(sites: Sites) -> tuple[Any, Any]:
     return connection, message
 
 
+@pytest.mark.costly
 def test_the_answer_of_another_site_comes_to_the_temporary_queue(sites: Sites) -> None:
     asking = Asking(sites)
     asking.ask("how many?")
@@ -71,6 +72,7 @@ def test_the_answer_of_another_site_comes_to_the_temporary_queue(sites: Sites) -
     assert all(not row.dead for store in sites.stores.values() for row in store.queues())
 
 
+@pytest.mark.costly
 def test_an_answer_at_the_same_site_comes_there_too(sites: Sites) -> None:
     asking = Asking(sites)
     sites.stores["QM1"].put(f"{asking.address}@QM1", "from Python")
@@ -85,6 +87,7 @@ def test_an_answer_at_the_same_site_comes_there_too(sites: Sites) -> None:
         sites.until(lambda: not sites.stores["QM1"].put(f"{asking.address}@QM1", "late").messages)
 
 
+@pytest.mark.slow
 def test_the_answer_to_one_that_is_gone_is_a_dead_letter_at_its_site(sites: Sites) -> None:
     asking = Asking(sites)
     asking.ask("how many?")
@@ -105,6 +108,7 @@ def test_the_answer_to_one_that_is_gone_is_a_dead_letter_at_its_site(sites: Site
     answering.close()
 
 
+@pytest.mark.costly
 def test_a_killed_server_takes_its_temporary_queues_with_it(sites: Sites) -> None:
     asking = Asking(sites)
     asking.ask("how many?")

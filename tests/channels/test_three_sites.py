@@ -57,6 +57,7 @@ def arrived(sites: Sites, *counts: int) -> None:
         sites.until(lambda name=name, count=count: sites.count(name, "ORDERS") == count)  # type: ignore[misc]
 
 
+@pytest.mark.costly
 def test_states_are_real(sites: Sites) -> None:
     warm(sites)
     assert put(sites, 4) == "2323"
@@ -84,6 +85,7 @@ def test_states_are_real(sites: Sites) -> None:
     arrived(sites, 8, 8)
 
 
+@pytest.mark.costly
 def test_a_silent_server_is_left_alone_and_its_messages_arrive_once(sites: Sites) -> None:
     warm(sites)
     sites.kill("QM2")
@@ -96,6 +98,7 @@ def test_a_silent_server_is_left_alone_and_its_messages_arrive_once(sites: Sites
     assert next(row.error for row in waits.channels() if row.name == TO_2) == ""
 
 
+@pytest.mark.costly
 def test_suspended_queue_managers_get_nothing_while_others_are_there(sites: Sites) -> None:
     assert sites.stores["QM2"].change_own("suspended", True) == 2
     warm(sites)
@@ -104,6 +107,7 @@ def test_suspended_queue_managers_get_nothing_while_others_are_there(sites: Site
     sites.until(lambda: "2" in put(sites, 2))
 
 
+@pytest.mark.slow
 def test_decisions_are_those_of_the_journal_dispatched(sites: Sites, tmp_path: Path) -> None:
     """Each site's own decisions, again from its journal, with the states that there were."""
     from tests.channels.journals import decided_again
@@ -132,6 +136,7 @@ def test_a_local_instance_gets_what_is_put_here(tmp_path: Path) -> None:
         sites.until(lambda: sites.count("QM3", "ORDERS") == 1)
 
 
+@pytest.mark.costly
 def test_stopped_servers_say_goodbye(sites: Sites) -> None:
     warm(sites)
     sites.kill("QM1", signal.SIGTERM)
@@ -257,6 +262,7 @@ def test_an_answer_here_goes_to_the_queue_here(tmp_path: Path) -> None:
         connection.close()
 
 
+@pytest.mark.costly
 def test_a_full_transmission_queue_refuses_puts(sites: Sites) -> None:
     store = sites.stores["QM1"]
     store.want_channel(TO_2, "stopped")

@@ -551,6 +551,7 @@ def test_lines_that_are_no_rows_are_rejected(on_spark: Desk) -> None:
     assert {row["id"]: row["note"] for row in desk.rows()}["a"] == "one\ntwo"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("header", ["id,time,id", "Id,time,ID"])
 def test_a_header_that_names_a_column_twice_is_refused(on_spark: Desk, header: str) -> None:
     line = on_spark.not_dispatched(on_spark.write("m.csv", f"{header}\na,1,b\n"))

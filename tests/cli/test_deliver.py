@@ -39,6 +39,7 @@ def asked(site: Shell, *more: str, table: str = "jobs.jsonl") -> list[str]:
     return ["dispatch", table, "-c", "pool.toml", "--deliver", site.url, *more]
 
 
+@pytest.mark.costly
 def test_a_table_arrives_once(site: Shell) -> None:
     with Path("jobs.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"id": "odd", "time": "soon", "payload": "", "group": ""}\n')
@@ -64,6 +65,7 @@ def test_a_table_arrives_once(site: Shell) -> None:
     assert site.store.pool("pool").choices == 30
 
 
+@pytest.mark.slow
 def test_files_of_a_folder_arrive_once_each(site: Shell) -> None:
     Path("in").mkdir()
     follow = ("--body", "payload", "-o", "out", "--follow", "--available-now")

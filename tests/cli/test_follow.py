@@ -94,6 +94,7 @@ def test_a_folder_of_this_machine_under_another_default_file_system(
             assert "in 1 = decided 1 + rejected 0" in desk.out
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("where", "said"),
     [

@@ -65,6 +65,7 @@ def test_a_dispatch_and_its_explanation_need_no_spark(folder: Path) -> None:
     assert without_spark("explain", "out", "--id", "m7").startswith("m7 -> ")
 
 
+@pytest.mark.slow
 def test_a_replay_needs_no_spark(folder: Path) -> None:
     out = without_spark(
         *("replay", "m.csv", "-c", "pool.toml", "-o", "out", "--engine", "memory"),

@@ -148,6 +148,7 @@ def test_a_diff_with_what_a_store_decided(recorded: Shell) -> None:
     assert_nothing_is_left()
 
 
+@pytest.mark.costly
 @pytest.mark.spark
 def test_on_spark_the_same(recorded: Shell) -> None:
     tail = ("-o", "two", "--format", "json", "--no-report")
@@ -279,6 +280,7 @@ def test_a_password_is_shown_nowhere(recorded: Shell, monkeypatch: pytest.Monkey
     assert not any("s3cret" in text for text in written)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_of_a_command_that_was_stopped(
     recorded: Shell, tmp_path: Path, number: signal.Signals
@@ -305,6 +307,7 @@ def test_whatif_replays_it_first(recorded: Shell) -> None:
     assert not [*Path("temporary").rglob("replayed*")]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_whatif_replays_it_on_spark(recorded: Shell) -> None:
     whatif_of_late_groups(recorded)

@@ -94,6 +94,7 @@ def test_scenarios_side_by_side(desk: Desk, spark: SparkSession) -> None:
     assert "--promote: found 'nobody', allowed: a group of " in desk.err
 
 
+@pytest.mark.slow
 def test_two_files_are_two_scenarios(desk: Desk, spark: SparkSession) -> None:
     assert replay(desk, "-c", desk / "fifo.toml", "--format", "csv") == 0
     names = {each.name for each in (desk.folder / "o").iterdir()}
@@ -163,6 +164,7 @@ def test_what_cannot_be_is_refused_before_spark(desk: Desk, more: list[str], lin
     assert not (desk.folder / "o").exists()
 
 
+@pytest.mark.slow
 def test_a_run_of_dispatch_is_no_scenario(desk: Desk, spark: SparkSession) -> None:
     assert desk.dispatch(desk / "calls.csv", cluster="pool.toml", to="d") == 0
     assert desk.run("whatif", desk / "d", "--promote", "g1", "--at", "5") == 2

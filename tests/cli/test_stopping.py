@@ -52,11 +52,13 @@ def stopped(
     assert list((folder / "temporary").iterdir()) == []
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("given", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_before_spark(folder: Path, given: signal.Signals) -> None:
     stopped(folder, "dispatch", has_started, given)
 
 
+@pytest.mark.costly
 @pytest.mark.spark
 @pytest.mark.parametrize("given", [signal.SIGINT, signal.SIGTERM])
 def test_while_spark_starts(folder: Path, given: signal.Signals) -> None:

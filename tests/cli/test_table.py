@@ -257,6 +257,7 @@ def test_bytes_that_are_no_utf8_are_rejected_and_an_encoding_can_be_said(on_spar
         assert [row["note"] for row in desk.rows()] == ["x", "x", "ü", "u"]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["m.csv", "m.jsonl", "m.log"])
 def test_the_sign_for_what_is_no_character_may_stand_in_a_table(on_spark: Desk, name: str) -> None:
     """It is only where bytes are no UTF-8 that nobody can tell whether it stood there."""

@@ -71,6 +71,7 @@ def test_a_table_is_dispatched_into_tables(shop: SparkSession, desk: Desk) -> No
     assert desk.run(*there, "--overwrite", "--no-report") == 0, desk.err
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -130,6 +131,7 @@ def test_of_two_writers_one_wins_and_what_nobody_finishes_goes(shop: SparkSessio
     assert [row["name"] for row in files.collect()] == [SUMMARY], "it stays, as nothing was written"
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_left(shop: SparkSession, desk: Desk) -> None:
     shop.range(1).write.saveAsTable("shop.routed")
     with pytest.raises(OutputError, match=r"found a table shop\.routed that no run wrote"):

@@ -167,6 +167,7 @@ FAR = [-62_135_596_800_000_000, 1_772_442_000_123_456, 253_402_300_800_000_000, 
 """The year 1, a moment of 2026, the year 10000, none."""
 
 
+@pytest.mark.costly
 @pytest.mark.spark
 @pytest.mark.parametrize("file_format", ["csv", "json", "parquet"])
 def test_carried_columns_are_written_alike(file_format: str, spark: object) -> None:

@@ -133,6 +133,6 @@ def test_a_table_in_pieces_is_routed_as_a_whole_one(
 def test_an_id_that_is_there_twice_is_found_in_pieces_too() -> None:
     ids = pa.chunked_array([["a", "b"], [], ["c", "a"]])
     table = pa.table({"id": ids, "time": [1, 2, 3, 4]})
-    with pytest.raises(MessageError, match="id: found one twice"):
+    with pytest.raises(MessageError, match="row 3: id: found 'a' again, allowed: once"):
         route(table, PAIR)
     assert route(table, PAIR, trust_ids=True).num_rows == 4

@@ -14,10 +14,8 @@ from tests.golden_cases import POLICIES
 from tests.strategies import Scenario, scenarios
 
 from fairlead.compiled.classes import bindings, classified, keys
-from fairlead.compiled.columns import order_of, services_of, times_of
-from fairlead.compiled.order import taken
+from fairlead.compiled.intake.whole import whole
 from fairlead.compiled.plan import Plan
-from fairlead.compiled.required_columns import served
 from fairlead.compiled.router import Router
 
 
@@ -26,12 +24,9 @@ def routed(scenario: Scenario, cuts: Sequence[int] = ()) -> tuple[list[int], lis
     cluster, messages, changes = scenario
     given = Plan([engines.cluster_of(cluster)], engines.changes_of(changes))
     rows = engines.table(engines.in_order(messages))
-    times = times_of(rows)
-    order = order_of(rows, times)
-    if order is not None:
-        rows, times = taken(rows, order), times[order]
+    taken = whole(rows, given, trust_ids=True, worked=False)
+    rows, times, services = taken.table, taken.times, taken.services
     plan, codes = classified(rows, given)
-    services = services_of(rows, served(plan))
     bound, numbers = bindings(rows, plan, codes), keys(rows, plan, codes)
     router, decided, sequences = Router(plan), [], []
     for start, stop in pairwise([0, *sorted(cuts), len(codes)]):
@@ -42,7 +37,7 @@ def routed(scenario: Scenario, cuts: Sequence[int] = ()) -> tuple[list[int], lis
         decided += router.feed(
             codes[part],
             times[part],
-            None if services is None else services[part],
+            services[part],
             None if bound is None else bound.at(part),
             None if numbers is None else numbers[part],
         ).tolist()
@@ -87,8 +82,7 @@ def test_it_goes_past_messages_as_if_it_had_routed_them(first: int) -> None:
     given = Plan([engines.cluster_of(cluster)], engines.changes_of([change]))
     rows = engines.table(messages)
     plan, codes = classified(rows, given)
-    times = times_of(rows)
-    assert times is not None
+    times = whole(rows, given, trust_ids=True, worked=False).times
     early = times < 10_000_000
     through, past = Router(plan), Router(plan)
     decided = through.feed(codes, times)[~early]

@@ -9,6 +9,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import fairlead
 from fairlead.compiled.stamp import stamp
 
@@ -102,6 +104,7 @@ def edit(path: Path, old: str, new: str) -> None:
     assert path.stat().st_size == before.st_size
 
 
+@pytest.mark.slow
 def test_an_edit_is_followed_by_all_that_was_compiled_with_it(tmp_path: Path) -> None:
     package = tmp_path / "fairlead"
     shutil.copytree(

@@ -95,7 +95,7 @@ def test_daily_times_around_a_change_of_the_clock(
     assert found == [micros(tick) for tick in expected]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     zone=st.sampled_from(ZONES),
     cron=st.sampled_from(

@@ -17,6 +17,7 @@ ALL_SLOW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NEEDED)
 def test_the_cases_hold(name: str) -> None:
     need(*NEEDED[name])

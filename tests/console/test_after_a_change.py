@@ -14,7 +14,7 @@ def test_the_counts_after_something_was_taken_back(console: RunningConsole, stor
     assert work is not None
     dora = console.as_("dora")
     assert 'data-n="working">1<' in dora.get("/queue/held", name="orders")
-    page = dora.post("/take-back", name="orders", held=str(work.token))
+    page = dora.post("/take-back", name="orders", held=str(work.token), sure="1")
     assert 'data-n="working">0<' in page
     assert 'data-n="ready">1<' in page
     assert "before the last change" not in page

@@ -184,6 +184,7 @@ def test_numbers_change_where_they_stand(page: Page, night: Store) -> None:
     all_quiet(page)
 
 
+@pytest.mark.slow
 def test_a_page_that_lost_its_database_says_so(tab: Tab, tmp_path: Path) -> None:
     url = made_url("postgresql")
     with Store.open(url) as store, running(store, tmp_path) as console:
@@ -226,6 +227,7 @@ def test_keys_lead_to_pages(page: Page) -> None:
     assert page.tab.run("document.activeElement.id") == "find"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("width", [1366, 390])
 @pytest.mark.parametrize("dark", [False, True])
 def test_each_page_is_fit_to_use(page: Page, night: Store, width: int, *, dark: bool) -> None:

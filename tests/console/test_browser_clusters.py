@@ -81,6 +81,7 @@ def test_a_machine_is_drained_after_a_look_at_the_last_hour(page: Page, store: S
     all_quiet(page)
 
 
+@pytest.mark.slow
 def test_an_open_page_of_a_cluster_counts_on(page: Page, store: Store) -> None:
     page.open("/cluster?name=pool")
     sent = store.pool("pool").machines[0].sent
@@ -94,6 +95,7 @@ def test_an_open_page_of_a_cluster_counts_on(page: Page, store: Store) -> None:
     all_quiet(page)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("width", [1366, 390])
 @pytest.mark.parametrize("dark", [False, True])
 def test_each_page_is_fit_to_use(page: Page, store: Store, width: int, *, dark: bool) -> None:

@@ -205,6 +205,7 @@ def previewed(browser: Browser, page: str) -> str:
     return page
 
 
+@pytest.mark.costly
 def test_a_preview_tells_what_the_last_hour_would_have_been(
     console: RunningConsole, store: Store
 ) -> None:
@@ -240,6 +241,7 @@ def id_of(page: str) -> str:
     return found[1]
 
 
+@pytest.mark.costly
 def test_a_preview_without_anything_recorded_says_so(console: RunningConsole, store: Store) -> None:
     dora = console.as_("dora")
     page = dora.post("/cluster/change", **form(store, weight=["5", "1", "2"]))
@@ -282,6 +284,7 @@ def test_a_viewer_and_another_site_change_nothing(
     assert (store.pool("pool").version, console.console.state.jobs.every()) == (0, [])
 
 
+@pytest.mark.costly
 def test_names_of_others_are_never_markup(console: RunningConsole, store: Store) -> None:
     destination = [{"name": MARKUP, "weight": 1, "address": MARKUP, "queue": MARKUP}]
     store.keep_clusters([Cluster.of("msmq", name=MARKUP, destination=destination)])

@@ -51,6 +51,7 @@ def started(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
             process.kill()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_answers_until_it_is_told_to_stop(number: signal.Signals) -> None:
     url = made_url("sqlite")

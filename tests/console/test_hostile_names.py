@@ -49,6 +49,7 @@ def filled(store: Store) -> None:
     store.send("orders", 1, id="o-2", group="b")
 
 
+@pytest.mark.costly
 def test_in_an_address(console: RunningConsole) -> None:
     client = console.as_("victor").client
     for path, keys in PAGES.items():

@@ -23,6 +23,7 @@ def reject_one(store: Store, queue: str, reason: str) -> None:
     work.reject(reason)
 
 
+@pytest.mark.costly
 def test_the_page_has_each_queue_and_what_is_wrong(console: RunningConsole, store: Store) -> None:
     assert "None yet" in seen(console.as_("victor").get("/"))
     for k in range(3):
@@ -62,6 +63,7 @@ def test_a_process_that_takes_is_shown_with_what_it_holds(
     work.release()
 
 
+@pytest.mark.costly
 def test_the_numbers_go_on_while_a_page_is_open(console: RunningConsole, store: Store) -> None:
     store.send("orders", "o")
     wait_for(console, "orders")

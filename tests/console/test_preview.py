@@ -131,6 +131,7 @@ def test_where_nothing_was_decided_there_is_no_preview(store: Store, clock: Cloc
         preview(store, request(clock, Proposal()), quiet)
 
 
+@pytest.mark.slow
 def test_a_process_finds_the_same_and_leaves_the_store_alone(
     url: str, store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

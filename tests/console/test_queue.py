@@ -176,7 +176,7 @@ def test_what_a_reader_holds_is_taken_back_from_it(dora: Browser, store: Store) 
     token = str(work.token)
     asked = seen(dora.get("/take-back", name="orders", token=token))
     assert "what it does until then is done twice" in asked
-    fields = {"name": "orders", "held": token, "reason": "it hangs"}
+    fields = {"name": "orders", "held": token, "reason": "it hangs", "sure": "1"}
     assert "1 group taken back." in seen(dora.post("/take-back", **fields))
     text = seen(dora.post("/take-back", 409, **fields))
     assert "Nobody holds this any more" in text

@@ -372,6 +372,7 @@ def test_open_pages_are_bounded_and_others_are_answered(
     assert console.console.state.streams == 0
 
 
+@pytest.mark.costly
 def test_who_is_slow_is_let_go(console: RunningConsole, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairlead.console.server.HEAD", 0.5)
     monkeypatch.setattr("fairlead.console.visit.FORM_SECONDS", 0.5)
@@ -407,6 +408,7 @@ def test_who_does_not_read_is_let_go(
     assert was_let_go
 
 
+@pytest.mark.costly
 def test_many_at_once_are_answered(console: RunningConsole, store: Store) -> None:
     store.send("orders", "o")
     dora = console.as_("dora")

@@ -197,6 +197,7 @@ def test_a_password_is_said_under_tls_to_who_is_trusted(
         assert "found no such name and password there" in dead(store)[0][1]
 
 
+@pytest.mark.costly
 def test_a_server_forwards_beside_what_it_serves(
     url: str, store: Store, service: Service, tmp_path: Path
 ) -> None:

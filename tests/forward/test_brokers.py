@@ -155,6 +155,7 @@ def over_amqp(**fields: Any) -> Envelope:
     return messages.incoming(message.encode()).body  # type: ignore[return-value]
 
 
+@pytest.mark.costly
 def test_messages_arrive_once_and_say_what_they_are(
     near: Store, broker: Broker, tmp_path: Path
 ) -> None:
@@ -181,6 +182,7 @@ def test_messages_arrive_once_and_say_what_they_are(
     assert dead(near) == []
 
 
+@pytest.mark.slow
 def test_a_killed_broker_loses_nothing_and_repeats_have_the_same_id(
     near: Store, broker: Broker, tmp_path: Path
 ) -> None:
@@ -207,6 +209,7 @@ def test_a_killed_broker_loses_nothing_and_repeats_have_the_same_id(
     assert dead(near) == []
 
 
+@pytest.mark.slow
 def test_an_address_that_is_not_there_is_a_failure_and_then_a_dead_letter(
     near: Store, broker: Broker, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from tests.forward.services import Reply, Service, until
 from tests.forward.test_http import farm, is_empty
 
 
+@pytest.mark.costly
 def test_killed_at_any_moment_it_loses_nothing_and_says_the_same_keys(
     url: str, store: Store, service: Service, tmp_path: Path
 ) -> None:
@@ -42,6 +43,7 @@ def test_killed_at_any_moment_it_loses_nothing_and_says_the_same_keys(
     assert max(Counter(service.keys()).values()) <= 4
 
 
+@pytest.mark.costly
 def test_two_that_forward_the_same_send_each_message_once(
     url: str, store: Store, service: Service, tmp_path: Path
 ) -> None:
@@ -60,6 +62,7 @@ def test_two_that_forward_the_same_send_each_message_once(
         assert own == sorted(own)
 
 
+@pytest.mark.costly
 def test_told_to_stop_it_ends_what_is_under_way_and_gives_back_the_rest(
     url: str, store: Store, service: Service, tmp_path: Path
 ) -> None:
@@ -80,6 +83,7 @@ def test_told_to_stop_it_ends_what_is_under_way_and_gives_back_the_rest(
     assert store.queues()[0].failures == 0
 
 
+@pytest.mark.costly
 def test_what_does_not_end_in_time_goes_back_without_blame(
     url: str, store: Store, service: Service, tmp_path: Path
 ) -> None:
@@ -139,6 +143,7 @@ def test_a_file_without_such_a_destination_is_one_line_and_status_2(tmp_path: Pa
     assert not (tmp_path / "x.db").exists()
 
 
+@pytest.mark.costly
 def test_it_can_leave_when_there_is_nothing_to_take(
     url: str, store: Store, service: Service, tmp_path: Path
 ) -> None:
@@ -154,6 +159,7 @@ def test_it_can_leave_when_there_is_nothing_to_take(
     assert not store.working("A")
 
 
+@pytest.mark.slow
 def test_readers_addresses_and_destinations_change_while_it_runs(
     url: str, store: Store, service: Service, tmp_path: Path
 ) -> None:

@@ -45,6 +45,7 @@ def changes(store: Store) -> list[tuple[str, str]]:
     return [(detail["value"], detail["reason"]) for detail in details]
 
 
+@pytest.mark.costly
 def test_it_is_left_alone_tried_with_one_message_and_gets_all_again(
     url: str, patient: Store, service: Service, tmp_path: Path
 ) -> None:
@@ -75,6 +76,7 @@ def test_it_is_left_alone_tried_with_one_message_and_gets_all_again(
     assert then == "it was tried, and is well"
 
 
+@pytest.mark.slow
 def test_a_path_tries_it_and_no_message_does(
     url: str, patient: Store, service: Service, tmp_path: Path
 ) -> None:
@@ -95,6 +97,7 @@ def test_a_path_tries_it_and_no_message_does(
     assert {asked.path for asked in service.asked} == {"/in", "/well"}
 
 
+@pytest.mark.slow
 def test_where_nothing_waits_it_is_on_trial_with_one_at_a_time(
     url: str, store: Store, service: Service, tmp_path: Path
 ) -> None:
@@ -127,6 +130,7 @@ def test_never_more_than_the_share_are_down(
     assert sorted([state(patient, "A"), state(patient, "B")]) == ["down", "up"]
 
 
+@pytest.mark.slow
 def test_one_that_is_down_stays_so_for_who_forwards_after_it_was_killed(
     url: str, patient: Store, service: Service, tmp_path: Path
 ) -> None:

@@ -158,6 +158,7 @@ def later(seconds: int) -> str:
     return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("dated", [False, True])
 def test_the_pause_that_a_service_asks_for_is_kept(
     url: str, store: Store, service: Service, tmp_path: Path, dated: bool
@@ -173,6 +174,7 @@ def test_the_pause_that_a_service_asks_for_is_kept(
     assert 0.9 <= service.asked[1].at - service.asked[0].at < 6
 
 
+@pytest.mark.slow
 def test_a_lease_is_made_longer_while_a_service_thinks(
     url: str, store: Store, service: Service, tmp_path: Path
 ) -> None:

@@ -15,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead import Change, Cluster
+from fairlead.compiled.intake.accepted import accepted
+from fairlead.compiled.intake.rows import CheckedTable, validate
 from fairlead.compiled.plan import Plan
 from fairlead.measure.attempts import digest_of
 from fairlead.measure.bins import common, over
@@ -24,12 +26,9 @@ from fairlead.measure.measured import Measured, Moves, Slices
 from fairlead.measure.scenarios import Replayed, compared
 from fairlead.measure.timeline import there
 from fairlead.measure.waits import EXACT
-from fairlead.memory.accepted import accepted
 from fairlead.memory.attempts import attempt_rows
 from fairlead.memory.counts import by_number, row_hashes
-from fairlead.memory.files import CheckedTable
 from fairlead.memory.prepared import PreparedMessages, Simulation, measured, prepared
-from fairlead.memory.validate import validate
 from fairlead.replay.traffic import CODE, SERVICE, TIME, Lane
 from fairlead.results.comparison import Waits, Window
 from fairlead.rows import ATTEMPT, DECISION

@@ -8,14 +8,13 @@ import pyarrow as pa
 import pytest
 
 from fairlead import Change, Cluster
+from fairlead.compiled.intake.accepted import accepted
+from fairlead.compiled.intake.rows import CheckedTable, validate
 from fairlead.compiled.plan import Plan
 from fairlead.memory import processes
-from fairlead.memory.accepted import accepted
 from fairlead.memory.dispatch import MemoryOptions
-from fairlead.memory.files import CheckedTable
 from fairlead.memory.prepared import PreparedMessages, prepared
 from fairlead.memory.replay import run
-from fairlead.memory.validate import validate
 from fairlead.recommend.goal import cost_of, target_of
 from fairlead.recommend.recommend import SearchRequest, recommend
 from fairlead.recommend.space import space_of
@@ -44,6 +43,7 @@ def cluster(k: int) -> Cluster:
     return Cluster.of("weighted", name="pool", destination=named, order=order)
 
 
+@pytest.mark.slow
 def test_hundreds_of_scenarios_in_processes_are_those_of_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

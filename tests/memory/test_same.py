@@ -13,13 +13,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fairlead import Change, Cluster
+from fairlead.compiled.intake.rows import CheckedTable
 from fairlead.compiled.plan import Plan
 from fairlead.errors import UserError
 from fairlead.memory import dispatch as in_memory
 from fairlead.memory import replay as replayed_in_memory
 from fairlead.memory.columns import mapped
 from fairlead.memory.diff import compare, decisions_of, diff, moved
-from fairlead.memory.files import CheckedTable, read
+from fairlead.memory.files import read
 from fairlead.memory.whatif import what_if
 from fairlead.pipeline import dispatch as on_spark
 from fairlead.pipeline import replay as replayed_on_spark
@@ -232,6 +233,7 @@ def test_a_replay_gives_the_same_folder(spark: SparkSession, tmp_path: Path, dat
         assert contents(out / part, "parquet", spark) == same, part
 
 
+@pytest.mark.slow
 def test_a_diff_and_a_whatif_say_the_same(spark: SparkSession, tmp_path: Path) -> None:
     rows = [row for row in traffic(4) if row["time"] not in ("soon", "1772442000000")]
     file = as_csv(rows, tmp_path / "messages.csv")

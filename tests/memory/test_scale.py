@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from fairlead.compiled.intake.rows import CheckedTable
 from fairlead.errors import MessageError
-from fairlead.memory.files import CheckedTable
 from fairlead.memory.scale import scale_rate
 from fairlead.pipeline.intake.scale import scale_rate as on_spark
 from fairlead.replay.scale import Scale
@@ -55,6 +55,7 @@ def listed(table: pa.Table) -> list[tuple[str, ...]]:
     return sorted(tuple(map(str, row.values())) for row in table.to_pylist())
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", ["seconds", "whole", "moment", "local", "date", "text"])
 def test_the_messages_are_those_of_spark(spark: SparkSession, kind: str) -> None:
     table = traffic(kind)

@@ -22,7 +22,7 @@ def main() -> int:
     """The status: 0 if all that was drawn is caught, 1 if something survives."""
     asked = _asked()
     if asked.cover or not FOLDER.exists():
-        _cover(asked.jobs)
+        _cover(asked.jobs, asked.draw)
     covering = Covering()
     if asked.patches:
         drawn, name = patched(asked.patches), asked.patches.name
@@ -93,16 +93,20 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--patches", type=Path, help="a folder of *.patch instead, none is drawn")
     parser.add_argument("--jobs", type=int, default=2, help="how many are tried at once")
     parser.add_argument("--no-spark", action="store_true", help="run no tests that start Spark")
+    parser.add_argument(
+        "--draw", type=int, default=1, help="one in N cases, as `make test` has them"
+    )
     parser.add_argument("--cover", action="store_true", help="learn anew which tests run a line")
     return parser.parse_args()
 
 
-def _cover(jobs: int) -> None:
+def _cover(jobs: int, draw: int) -> None:
     """Run the tests once, and write down what each file of them runs."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "--timeout=1800"]
     command += ["-n", str(jobs), "--dist", "loadgroup", "-p", "tests.mutants.covering"]
+    command += ["--draw", str(draw)]
     print("learning which tests run a line: one run of the tests under coverage", flush=True)
     subprocess.run(command, cwd=ROOT, check=False)
 
@@ -119,7 +123,7 @@ def _tried(
     with tempfile.TemporaryDirectory(prefix="fairlead-mutants-") as folder:
         copies: Queue[Copy] = Queue()
         for k in range(asked.jobs):
-            copies.put(Copy(Path(folder) / str(k), spark=not asked.no_spark))
+            copies.put(Copy(Path(folder) / str(k), spark=not asked.no_spark, draw=asked.draw))
 
         def tried(change: Change) -> Outcome:
             if change in known:

@@ -11,16 +11,17 @@ ROOMS = {
     "order": ["order/*.py"],
     "pool": ["pool/*.py"],
     "config": ["config/*.py"],
-    "compiled": ["compiled/*.py"],
+    "compiled": ["compiled/**/*.py"],
     "replay": ["replay/**/*.py"],
     "measure": ["measure/*.py"],
     "store/queues": ["store/queues/*.py"],
     "store/clusters": ["store/clusters/*.py"],
     "store/schedules": ["store/schedules/*.py"],
     "store/dialogs": ["store/dialogs/*.py"],
+    "store/channels": ["store/channels/*.py"],
     "store, SQL": [
         f"store/{room}/sql/{name}.sql"
-        for room in ("queues", "clusters", "schedules", "dialogs", "admin", "journal")
+        for room in ("queues", "clusters", "schedules", "dialogs", "channels", "admin", "journal")
         for name in ("sqlite", "sqlite_[a-z]*", "postgresql", "postgresql_[a-z]*")
     ],
     "serve/node": ["serve/node/*.py"],

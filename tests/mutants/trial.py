@@ -31,9 +31,9 @@ class Outcome(NamedTuple):
 class Copy:
     """A copy of the project of its own."""
 
-    def __init__(self, folder: Path, *, spark: bool) -> None:
-        """`spark`: whether tests that start Spark are run, too."""
-        self.folder, self.spark = folder, spark
+    def __init__(self, folder: Path, *, spark: bool, draw: int = 1) -> None:
+        """`spark`: whether tests that start Spark are run, too; `draw`: one in so many cases."""
+        self.folder, self.spark, self.draw = folder, spark, draw
         shutil.rmtree(folder, ignore_errors=True)
         skipped = shutil.ignore_patterns(".git", ".venv", ".mutants", ".hypothesis", "build", "out")
         shutil.copytree(ROOT, folder, ignore=skipped, symlinks=True)
@@ -70,7 +70,8 @@ class Copy:
     def _fails(self, marks: str, portion: list[str]) -> str:
         """The first test of these that fails, if one does."""
         flags = ["-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-W", "ignore"]
-        command = [sys.executable, "-m", "pytest", *flags, "-m", marks, "--timeout=120", *portion]
+        flags += ["--draw", str(self.draw), "--timeout=120"]
+        command = [sys.executable, "-m", "pytest", *flags, "-m", marks, *portion]
         more = {"PYTHONPATH": str(self.folder / "src"), "PYTHONDONTWRITEBYTECODE": ""}
         with subprocess.Popen(
             command,

@@ -164,20 +164,32 @@ class Both:
                 assert items == self.arrived[group]
 
 
-@settings(max_examples=1000)
-@given(days(), st.sampled_from(ORDERS), st.sampled_from(WEIGHTS), st.booleans(), st.booleans())
-def test_the_agenda_takes_what_the_oracle_takes(
-    day: list[Any],
-    order: dict[str, Any],
-    weights: dict[str, int],
-    tenants: bool,
-    conversations: bool,
-) -> None:
+@st.composite
+def settings_and_days(draw: st.DrawFn) -> tuple[Both, list[Any]]:
+    """An agenda beside its oracle, and what happens to both."""
+    order, weights = draw(st.sampled_from(ORDERS)), draw(st.sampled_from(WEIGHTS))
+    tenants, conversations = draw(st.booleans()), draw(st.booleans())
+    return Both(order, weights, tenants=tenants, conversations=conversations), draw(days())
+
+
+def check_a_day(both: Both, day: list[Any]) -> None:
     """Pick for pick; nothing is lost or done twice, and order inside a group never changes."""
-    both = Both(order, weights, tenants=tenants, conversations=conversations)
     for step in day:
         both.step(*step)
     both.all_the_rest()
+
+
+@settings(max_examples=250)
+@given(settings_and_days())
+def test_the_agenda_takes_what_the_oracle_takes(drawn: tuple[Both, list[Any]]) -> None:
+    check_a_day(*drawn)
+
+
+@pytest.mark.slow
+@settings(max_examples=2_000)
+@given(settings_and_days())
+def test_the_agenda_takes_what_the_oracle_takes_for_long(drawn: tuple[Both, list[Any]]) -> None:
+    check_a_day(*drawn)
 
 
 @given(days(), st.sampled_from(ORDERS), st.sampled_from(WEIGHTS), st.booleans())
@@ -288,6 +300,7 @@ def _intervals(day: list[Any], weights: dict[str, int], *, simple: bool) -> Iter
                     yield a, b, abs(got[0] - got[1]), factor * (largest[a] + largest[b])
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("simple", [True, False])
 @given(day=days(), weights=st.sampled_from(WEIGHTS))
 def test_fairness_bounds_the_lag(simple: bool, day: list[Any], weights: dict[str, int]) -> None:

@@ -106,6 +106,7 @@ def opened() -> Iterator[Callable[..., Store]]:
 Opened = Callable[..., Store]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("dialect", "clusters"),
     [("sqlite", CLUSTERS), ("postgresql", CLUSTERS), ("sqlite", SHARED)],
@@ -150,6 +151,7 @@ def test_it_is_as_many_calls_of_publish(
     assert (run.batch, run.messages) == (1, 150 + 1)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_all_or_nothing_and_once(dialect: str, spark: SparkSession, opened: Opened) -> None:
     store = opened(dialect)

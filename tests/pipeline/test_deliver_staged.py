@@ -88,6 +88,7 @@ def staged_tables(store: Store) -> int:
     return int(n)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", range(3))
 def test_it_is_as_many_calls_of_publish(seed: int, spark: SparkSession, opened: Opened) -> None:
     random = Random(seed)  # noqa: S311
@@ -154,6 +155,7 @@ def test_live_callers_go_on_behind_what_was_reserved(
     assert store.check() == []
 
 
+@pytest.mark.slow
 def test_what_is_refused_gives_its_turns_back(
     spark: SparkSession, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,6 +278,7 @@ def test_what_a_restart_of_the_server_took_is_missed(
     assert store.queues() == []
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("staged", [True, False])
 def test_a_connection_that_breaks_at_the_commit(
     staged: bool, spark: SparkSession, opened: Opened, monkeypatch: pytest.MonkeyPatch

@@ -91,9 +91,8 @@ def test_of_each_policy(
     assert largest() < (LONGEST_METHOD,)
 
 
-@pytest.mark.parametrize(
-    "many", [pytest.param(1, marks=pytest.mark.slow), 8, pytest.param(32, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("many", [1, 8, 32])
 def test_of_policies_together(
     many: int, spark: SparkSession, tmp_path: Path, largest: Callable[[], tuple[int, str]]
 ) -> None:
@@ -164,6 +163,7 @@ def test_of_a_replay(
     assert largest() < (LONGEST_METHOD,)
 
 
+@pytest.mark.slow
 def test_of_a_stream(
     spark: SparkSession, tmp_path: Path, largest: Callable[[], tuple[int, str]]
 ) -> None:

@@ -39,6 +39,7 @@ def _place(row: dict[str, Any]) -> tuple[int, int, bytes]:
     return row["position"], row["attempt"], (row["destination"] or "").encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", first_quickly(SYSTEMS))
 def test_dispatch_has_the_journal_of_a_table_in_memory(system: str, spark: SparkSession) -> None:
     clusters, rows, changes = engines.together(drawn(system, 4))
@@ -100,6 +101,7 @@ def test_a_column_that_a_journal_would_hide_is_refused_on_spark(spark: SparkSess
         replay_on_spark(frame, {"pool": Plan([POOL], [])}, journal=True)
 
 
+@pytest.mark.slow
 def test_a_live_journal_is_dispatched_and_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: SparkSession
 ) -> None:

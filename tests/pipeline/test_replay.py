@@ -127,6 +127,7 @@ def test_spark_tells_what_the_table_in_memory_does(
 SPELLINGS = ("{}", "{}.0", "{}e0", "{}0e-1", "+{}", "0{}")
 
 
+@pytest.mark.slow
 def test_a_whole_number_counts_however_it_is_written(spark: SparkSession) -> None:
     table = traffic(3)
     random = Random(3)  # noqa: S311
@@ -318,6 +319,7 @@ def test_a_table_that_gets_a_row_more_while_it_is_read_stops_the_job(spark: Spar
     )
 
 
+@pytest.mark.slow
 def test_what_is_told_of_a_row_that_is_gone_stops_the_job(spark: SparkSession) -> None:
     found, fewer = changed(spark)
     messages = numbered(fewer, found.gathered.survey.blocks, found.gathered.sizes)

@@ -80,6 +80,7 @@ async def one(pool: Pool, watch: Watch, k: int, random: Random) -> None:
         raise
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("policy", ["fewest-pending", "nanomsg", "weighted"])
 def test_ten_thousand_tasks(policy: str) -> None:
     async def main() -> None:

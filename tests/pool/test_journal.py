@@ -60,6 +60,7 @@ def recorded(policy: str, seed: int) -> list[PoolRow]:
     return pool.journal()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_replay_of_the_journal_is_what_happened(policy: str, tmp_path: Path) -> None:
     rows = recorded(policy, 1)

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 from fairlead import Change, Cluster
+from fairlead.compiled.intake.accepted import accepted
+from fairlead.compiled.intake.rows import CheckedTable as Table
+from fairlead.compiled.intake.rows import validate
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
-from fairlead.memory.accepted import accepted
-from fairlead.memory.files import CheckedTable as Table
 from fairlead.memory.replay import PreparedMessages, prepared
-from fairlead.memory.validate import validate
 from fairlead.recommend.goal import cost_of, target_of
 from fairlead.recommend.recommend import SearchRequest, SearchResult, recommend, split
 from fairlead.recommend.search import CHARTED

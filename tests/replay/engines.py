@@ -12,8 +12,8 @@ from tests.engines import Row, changes_of, cluster_of, in_order, micros
 from tests.oracle.replay import Replay
 
 from fairlead.compiled.classes import classified
-from fairlead.compiled.columns import order_of, times_of
-from fairlead.compiled.order import taken
+from fairlead.compiled.intake.accepted import accepted
+from fairlead.compiled.intake.rows import CheckedTable, validate
 from fairlead.compiled.plan import Plan
 from fairlead.replay import replay
 from fairlead.replay.batch import Attempts, Traits
@@ -112,12 +112,10 @@ class Kernel:
         """`by_events`: also where nothing can overtake."""
         plan = Plan([cluster_of(cluster)], changes_of(changes))
         rows = engines.table(in_order(messages))
-        times = times_of(rows)
-        order = order_of(rows, times)
-        if order is not None:
-            rows, times = taken(rows, order), times[order]
+        taken = accepted(validate(CheckedTable(rows, None), plan, worked=True))
+        rows = taken.table
         self.plan, codes = classified(rows, plan)
-        self.batch, self.groups, self.tenants = batch_of(rows, self.plan, codes, times)
+        self.batch, self.groups, self.tenants = batch_of(taken, self.plan, codes)
         self.ids = rows.column("id").to_pylist()
         raises = has_control(rows)
         traits = Traits() if by_events else traits_of(self.batch, raises=raises)

@@ -20,6 +20,7 @@ kinds = pytest.mark.parametrize("kind", some(KINDS))
 AGAIN = ("rolled-back", "released")
 
 
+@pytest.mark.costly
 @kinds
 @settings(max_examples=40)
 @given(data=st.data())
@@ -36,6 +37,7 @@ def test_interpreted_it_is_what_the_plain_program_tells(kind: str, data: st.Data
     _is_what_the_plain_program_tells(data.draw(scenarios(kind)))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", CROWDED)
 @settings(max_examples=100)
 @given(data=st.data())
@@ -60,6 +62,7 @@ def _is_what_the_plain_program_tells(scenario: Scenario) -> None:
         assert Kernel(*scenario, interpreted=True).through() == oracle(*scenario)
 
 
+@pytest.mark.costly
 @kinds
 @settings(max_examples=15)
 @given(data=st.data())
@@ -86,6 +89,7 @@ def test_some_traffic_flows(kind: str) -> None:
     assert not all(isinstance(run, FlowRun) for run in runs)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", ["weighted", "fewest-pending"])
 @settings(max_examples=100)
 @given(

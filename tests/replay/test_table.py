@@ -84,14 +84,17 @@ def test_priorities_as_text() -> None:
     [
         (pa.table({"id": ["a"], "time": [0]}), "no column 'service_time'"),
         (rows(service_time=[None]), "service_time"),
-        (rows(priority=[256]), "priority: found 256 to 256, allowed: an integer from 0 to 255"),
+        (
+            rows(priority=[256]),
+            "row 0: priority: found '256', allowed: an integer from 0 to 255, or",
+        ),
         (rows(priority=["high"]), "priority"),
-        (rows(cost=[0]), "cost: found 0 to 0, allowed: an integer from 1"),
-        (rows(rollbacks=[-1]), "rollbacks: found -1"),
+        (rows(cost=[0]), "row 0: cost: found '0', allowed: an integer from 1 to 1000000000"),
+        (rows(rollbacks=[-1]), "row 0: rollbacks: found '-1'"),
         (rows(id=["a", "a"]), "id"),
         (
             rows(group=["g", "h", "g"], tenant=["x", "y", "y"]),
-            "id '2' has the tenant 'y', but its group 'g' has 'x' since its first message",
+            "row 2: tenant: found 'y', allowed: 'x', as the first message of its group has",
         ),
         (rows(wait=[1]), "column 'wait' is what a replay adds; rename it"),
         (rows(reader=[1]), "column 'reader' is what a replay adds; rename it"),
@@ -107,9 +110,9 @@ def test_groups_of_two_clusters_are_two_groups() -> None:
     others = rows(group=["g"] * 3, tenant=["x", "y", "z"], cluster=["a", "b", "nowhere"])
     assert len(replay(others, two)) == 3
     same = rows(group=["g", "g"], tenant=["x", "y"], cluster=["b", "b"])
-    with pytest.raises(MessageError, match="id '1' has the tenant 'y'"):
+    with pytest.raises(MessageError, match="row 1: tenant: found 'y', allowed: 'x'"):
         replay(same, two)
-    with pytest.raises(MessageError, match="id '1' has the tenant 'y'"):
+    with pytest.raises(MessageError, match="row 1: tenant: found 'y', allowed: 'x'"):
         replay(rows(group=["g", "g"], tenant=["x", "y"], cluster=["", "b"]), two[1])
 
 

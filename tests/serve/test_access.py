@@ -141,7 +141,7 @@ def test_who_says_nothing_is_sent_away(place: Place) -> None:
     silent = [socket.create_connection(place.plain, timeout=10) for _ in bytes_]
     for each, said in zip(silent, bytes_, strict=True):
         each.sendall(said)
-    eventually(lambda: place.access.counts.unknown == 3)
+    eventually(lambda: place.access.counts.unknown_count == 3)
     for each in silent:
         _rest(each)
         each.close()
@@ -152,7 +152,7 @@ def test_the_oldest_that_says_nothing_makes_room(place: Place) -> None:
     silent = []
     for number in range(1, 6):
         silent.append(socket.create_connection(place.plain, timeout=10))
-        eventually(lambda: place.access.counts.unknown == min(number, 3))  # noqa: B023
+        eventually(lambda: place.access.counts.unknown_count == min(number, 3))  # noqa: B023
     for each in silent[:2]:
         each.settimeout(5)
         assert _rest(each) == b""
@@ -166,7 +166,7 @@ def test_the_oldest_that_says_nothing_makes_room(place: Place) -> None:
 
 def test_a_tick_sends_away_who_is_about_to_speak_tls(place: Place) -> None:
     with socket.create_connection(place.secure, timeout=10) as silent:
-        eventually(lambda: place.access.counts.unknown == 1)
+        eventually(lambda: place.access.counts.unknown_count == 1)
         place.tick(time.monotonic() + 1)  # before the handshake's own time is over
         _rest(silent)
     eventually(lambda: not place.access.counts.all)
@@ -174,7 +174,7 @@ def test_a_tick_sends_away_who_is_about_to_speak_tls(place: Place) -> None:
 
 def test_who_begins_no_tls_is_sent_away(place: Place) -> None:
     with socket.create_connection(place.secure, timeout=10) as silent:
-        eventually(lambda: place.access.counts.unknown == 1)
+        eventually(lambda: place.access.counts.unknown_count == 1)
         _rest(silent)
     with socket.create_connection(place.secure, timeout=10) as bare:
         bare.sendall(sasl.HEADER)

@@ -62,6 +62,7 @@ def answers(client: str, at: str) -> dict[str, str]:
     return dict(line.split("\t") for line in printed(client, at).splitlines())
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("client", "case"), [(client, case) for client, cases in ANSWERS.items() for case in cases]
 )

@@ -97,6 +97,7 @@ def test_a_selector_and_no_local_are_refused_by_their_names(store: Store, served
     connection.close()
 
 
+@pytest.mark.costly
 def test_who_browses_with_a_selector_sees_what_it_wants(store: Store, served: Served) -> None:
     connection = served.connect()
     sender = connection.create_sender("orders")
@@ -132,6 +133,7 @@ def test_a_delayed_delivery_is_offered(served: Served) -> None:
     connection.close()
 
 
+@pytest.mark.costly
 @pytest.mark.usefixtures("news")
 def test_each_subscriber_of_a_topic_gets_all(served: Served) -> None:
     connection = served.connect()
@@ -146,6 +148,7 @@ def test_each_subscriber_of_a_topic_gets_all(served: Served) -> None:
     connection.close()
 
 
+@pytest.mark.costly
 @pytest.mark.usefixtures("news")
 def test_a_durable_subscription_is_known_by_container_and_name_until_it_is_ended(
     store: Store, served: Served

@@ -74,6 +74,7 @@ def world(_small: None, tmp_path: Path) -> Iterator[World]:
     found.end()
 
 
+@pytest.mark.slow
 def test_all_go_on_after_a_few_faults_of_each_kind(world: World) -> None:
     rounds(world, FAULTS * FEW)
 
@@ -98,6 +99,7 @@ def rounds(world: World, faults: list[Fault]) -> None:
     print(f"{world.unheard} takes of which nobody heard came back")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_told_to_stop_ends_though_nothing_answers(tmp_path: Path) -> None:
     url = copied_url()
     with Store.open(url) as store:

@@ -86,6 +86,7 @@ def test_an_address_in_use_and_a_wrong_one_are_one_line(
         assert line in ended.stderr.splitlines()[-1]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_what_a_killed_server_had_is_given_by_another_one(
     run: Callable[..., Running], kind: str

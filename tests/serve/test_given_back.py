@@ -133,6 +133,7 @@ def test_a_transaction_that_is_rolled_back_is_a_failure_of_what_was_settled_last
     assert store.queues()[0].ready == 3
 
 
+@pytest.mark.slow
 def test_what_is_given_back_again_and_again_comes_later_and_in_the_end_is_a_failure(
     store: Store, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +156,7 @@ def test_what_is_given_back_again_and_again_comes_later_and_in_the_end_is_a_fail
     assert dead(store) == [("poison", "its receivers have given it back 20 times")]
 
 
+@pytest.mark.costly
 def test_a_client_that_only_leaves_with_what_it_has_not_looked_at_blames_nothing(
     store: Store, served: Served
 ) -> None:
@@ -196,6 +198,7 @@ def test_what_failed_before_is_no_failure_of_the_next_of_its_group(
     assert dead(store) == [("second", "its receiver is gone")]
 
 
+@pytest.mark.costly
 def test_what_a_client_holds_already_may_be_held_for_as_long_as_is_said_then(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +216,7 @@ def test_what_a_client_holds_already_may_be_held_for_as_long_as_is_said_then(
         connection.close()
 
 
+@pytest.mark.slow
 def test_what_a_client_keeps_for_too_long_has_failed_and_what_it_has_beside_that_has_not(
     store: Store, served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -61,6 +61,7 @@ def begin(request: pytest.FixtureRequest) -> Iterator[Begin]:
 BALANCED = {"load_balancing": True}
 
 
+@pytest.mark.costly
 @on_both
 def test_some_is_told_at_the_first_acknowledgement_and_all_at_the_last(begin: Begin) -> None:
     world = begin()
@@ -87,6 +88,7 @@ def test_what_a_receiver_rejects_its_publisher_is_told(begin: Begin) -> None:
     assert s.told(refused) == FAILED
 
 
+@pytest.mark.costly
 @on_both
 def test_what_is_not_acknowledged_in_time_its_publisher_is_told(begin: Begin) -> None:
     world = begin(delivery_timeout=1)
@@ -98,6 +100,7 @@ def test_what_is_not_acknowledged_in_time_its_publisher_is_told(begin: Begin) ->
     assert a.printed() == []
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("options", "subscription", "told"),
     [
@@ -120,6 +123,7 @@ def test_what_the_failure_of_a_receiver_means_is_as_the_options_say(
     wait_until(lambda: world.store.pool("news").machines == [])
 
 
+@pytest.mark.costly
 @on_both
 def test_who_is_left_gets_it_marked_and_with_its_own_number(begin: Begin) -> None:
     world = begin()
@@ -141,6 +145,7 @@ def test_who_is_left_gets_it_marked_and_with_its_own_number(begin: Begin) -> Non
     assert [(each.sequence, each.destination) for each in events] == [(1, "B"), (3, "B")]
 
 
+@pytest.mark.costly
 @on_both
 def test_a_durable_one_keeps_its_own_until_its_time_is_over(begin: Begin) -> None:
     world = begin(reconnect_timeout=2)

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from proton import Delivery
 
 from fairlead import Cluster, Store
@@ -13,6 +14,7 @@ def states(store: Store) -> dict[str, str]:
     return {machine.name: machine.attributes["state"] for machine in store.pool("farm").machines}
 
 
+@pytest.mark.costly
 def test_a_receiver_that_fails_puts_its_destination_down_and_one_that_works_brings_it_back(
     store: Store, served: Served
 ) -> None:

@@ -107,7 +107,7 @@ def test_connections_are_counted() -> None:
     assert three.why == "connections: found more than 3, allowed: 3"
     assert four.enters("berta")
     assert three.comes() == "connections: found more than 3, allowed: 3"
-    assert (counts.all, counts.unknown, dict(counts.known)) == (3, 0, {"anna": 2, "berta": 1})
+    assert (counts.all, counts.unknown_count, dict(counts.known)) == (3, 0, {"anna": 2, "berta": 1})
     for each, user in ((one, "anna"), (two, "anna"), (four, "berta")):
         each.leaves(user)
     assert (counts.all, dict(counts.known)) == (0, {})
@@ -125,7 +125,7 @@ def test_the_oldest_of_the_network_with_most_gives_way() -> None:
     assert alone.enters("anna")
     for each in crowd[6:]:
         each.leaves()
-    assert (counts.unknown, counts.all) == (0, 1)
+    assert (counts.unknown_count, counts.all) == (0, 1)
 
 
 def test_memory_has_an_end() -> None:

@@ -60,6 +60,7 @@ def client(served: Served) -> Iterator[Callable[[str], Client]]:
             each.close()
 
 
+@pytest.mark.costly
 def test_the_two_programs_of_the_document_print_what_it_prints(
     client: Callable[[str], Client],
 ) -> None:
@@ -75,6 +76,7 @@ def test_the_two_programs_of_the_document_print_what_it_prints(
     assert r1.printed() == r2.printed() == archive.printed() == []
 
 
+@pytest.mark.costly
 def test_who_leaves_gets_no_more_and_a_second_attach_replaces_the_setting(
     client: Callable[[str], Client], store: Store
 ) -> None:
@@ -95,6 +97,7 @@ def test_who_leaves_gets_no_more_and_a_second_attach_replaces_the_setting(
     assert b.printed() == []
 
 
+@pytest.mark.costly
 def test_one_that_is_lost_is_a_subscriber_no_more_and_others_get_what_it_had(
     client: Callable[[str], Client], store: Store, served: Served
 ) -> None:
@@ -114,6 +117,7 @@ def test_one_that_is_lost_is_a_subscriber_no_more_and_others_get_what_it_had(
     other.close()
 
 
+@pytest.mark.costly
 def test_a_durable_subscriber_is_remembered_while_it_is_away(
     client: Callable[[str], Client], store: Store
 ) -> None:
@@ -266,6 +270,7 @@ with Store.open(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_leaves_no_subscriber_behind(url: Url, store: Store) -> None:
     """Another one lets its clients go; what one of them had goes to those that are there."""
     process = subprocess.Popen(

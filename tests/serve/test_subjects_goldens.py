@@ -158,6 +158,7 @@ def stage(case: Case) -> Iterator[Stage]:
                 each.close()
 
 
+@pytest.mark.costly
 def test_the_clients_receive_what_the_document_says(case: Case, stage: Stage) -> None:
     """Each is asked after each message, as what a lost one had goes to others later."""
     live = Balancer([Cluster.from_dict(case.cluster, default_name="news")])

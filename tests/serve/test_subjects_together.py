@@ -51,6 +51,7 @@ def looks(store: Store) -> int:
     return sum(event.kind == "taken" and event.queue == OWN for event in store.journal())
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("leaves", [0, 1])
 def test_one_of_two_clients_of_a_name_leaves_and_the_other_stays(
     url: str, three: list[Served], leaves: int
@@ -76,6 +77,7 @@ def test_one_of_two_clients_of_a_name_leaves_and_the_other_stays(
         each.close()
 
 
+@pytest.mark.slow
 def test_a_server_dies_and_the_client_of_the_same_name_at_another_stays(
     url: str, three: list[Served]
 ) -> None:

@@ -11,6 +11,7 @@ from tests.serve.running import Running
 from tests.stores import copied_url
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("limit", ["", "limit = [{ in_work = 100 }]"], ids=["plain", "limited"])
 def test_what_no_client_got_is_given_soon_and_has_not_failed(limit: str, tmp_path: Path) -> None:
     (tmp_path / "q.toml").write_text(f"[[queue]]\nname = 'q'\nmax_failures = 1\n{limit}\n")

@@ -103,6 +103,7 @@ def test_of_one_connection_not_more_than_some_refused_links_are_told(
     assert told[-1].endswith("(more of this connection are not told)")
 
 
+@pytest.mark.costly
 def test_who_settles_nothing_is_told(
     store: Store, served: Served, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +127,7 @@ def test_the_journal_names_the_client_for_whom_work_was_taken(store: Store, serv
     connection.close()
 
 
+@pytest.mark.costly
 def test_it_is_told_which_of_two_clients_holds_a_group(store: Store) -> None:
     """At once who may be; exactly, when the server has renewed its lease."""
     with serving(store, access=Access(ACCESS), lease=2) as served:

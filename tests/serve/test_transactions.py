@@ -23,6 +23,8 @@ class Client(MessagingHandler, TransactionHandler):
         super().__init__(prefetch=0, auto_accept=False)
         self.url, self.takes, self.end, self.sends = url, takes, end, sends
         self.takes_from = takes_from
+        self.sent = 0
+        self.transaction: Any = None
         self.seen: list[Any] = []
         self.before: Callable[[], None] = lambda: None
         self.over = ""
@@ -35,8 +37,19 @@ class Client(MessagingHandler, TransactionHandler):
 
     def on_transaction_declared(self, event: Any) -> None:
         self.transaction = event.transaction
-        for n in range(self.sends):
-            self.transaction.send(self.sender, Message(f"out {n}"))
+        self.send_as_credit_lets()
+
+    def on_sendable(self, event: Any) -> None:
+        if self.transaction is not None and event.sender == self.sender and self.sent < self.sends:
+            self.send_as_credit_lets()
+
+    def send_as_credit_lets(self) -> None:
+        """What is sent without credit waits in the client, and a commit would overtake it."""
+        while self.sender.credit and self.sent < self.sends:
+            self.transaction.send(self.sender, Message(f"out {self.sent}"))
+            self.sent += 1
+        if self.sent < self.sends:
+            return
         if self.takes:
             self.receiver.flow(self.takes)
         else:

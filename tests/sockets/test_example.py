@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.ports import free_port
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two-sites"
@@ -47,6 +49,7 @@ def with_free_ports(folder: Path) -> dict[str, str]:
     return ports
 
 
+@pytest.mark.slow
 def test_the_example_with_two_sites_prints_what_its_page_says(folder: Path) -> None:
     ports = with_free_ports(folder)
     devices = [

@@ -85,6 +85,7 @@ def before(request: pytest.FixtureRequest) -> Iterator[tuple[Req, Req]]:
         yield req, device.back  # type: ignore[misc]  # all that is used of it is of both
 
 
+@pytest.mark.costly
 def test_a_worker_that_answers_each_request_twice_answers_it_once(before: tuple[Req, Req]) -> None:
     req, back = before
 

@@ -64,6 +64,7 @@ def hanging(url: str) -> None:
     assert req.endpoints()[0].state == "suspended"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     "begin",
     [connected(Push, Pull), connected(Pull, Push), connected(Req, Rep), connected(Rep, Req)],

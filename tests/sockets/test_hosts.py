@@ -87,6 +87,7 @@ def state(of: Socket, name: str) -> tuple[str, str]:
     return next((each.state, each.trouble) for each in of.endpoints() if each.name == name)
 
 
+@pytest.mark.slow
 def test_a_host_that_vanishes_while_nothing_is_on_its_way_is_down(host: Host) -> None:
     with host.worker("nng", "far") as (url, _), Req() as req:
         req.connect(url, name="far")
@@ -119,6 +120,7 @@ def sent_until_full(push: Push) -> int:
     raise AssertionError
 
 
+@pytest.mark.slow
 def test_a_reader_that_is_only_slow_keeps_its_connection(host: Host, tmp_path: Path) -> None:
     with host.worker("fairlead-pull", str(tmp_path / "got")) as (url, worker), Push() as push:
         push.connect(url, name="far")

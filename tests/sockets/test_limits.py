@@ -215,6 +215,7 @@ def test_who_reads_no_replies_is_asked_no_more_and_others_are_answered(folder: P
             assert deaf.listen() == asked
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("capacity", "most"), [(2, 2 + 1 + 1), (0, UNDERWAY * 4 + PIECE // SIZE + 1 + 1)]
 )

@@ -91,6 +91,7 @@ def works(devices: list[Device]) -> bool:
     return all(n.word.works for each in devices for n in each.back._neighbours.values())
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("count", [2, 3])
 def test_where_all_sites_are_full_requests_wait_and_none_is_dropped(count: int) -> None:
     """Four slots each, sixteen clients for each site; all ask at the first site."""

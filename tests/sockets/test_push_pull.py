@@ -252,6 +252,7 @@ def test_any_policy_can_choose(policy: str, addresses: Addresses, folder: Path) 
         assert {*sent(push).values()} == expected[policy]
 
 
+@pytest.mark.costly
 def test_a_run_replayed_gives_the_same_choices(addresses: Addresses) -> None:
     """Four peers that come and go, a buffer that fills, four threads that send."""
     stop = threading.Event()

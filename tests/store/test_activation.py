@@ -214,6 +214,7 @@ def test_for_a_transaction_that_outlasts_its_lease_no_reader_is_started() -> Non
         assert kinds(store) == ["sent", "taken", "accepted"]
 
 
+@pytest.mark.costly
 @both
 def test_it_leaves_when_no_reader_runs_and_nothing_is_ready(dialect: str) -> None:
     desk = Desk()
@@ -339,6 +340,7 @@ def readers(command: Command) -> list[int]:
     return [each for each in children(command.process.pid) if "spawn_main" in runs(each)]
 
 
+@pytest.mark.costly
 @needs_proc
 @both
 @MODES
@@ -358,6 +360,7 @@ def test_a_service_is_served_while_there_is_work(
     assert not [line for line in command.said() if " INFO " not in line]
 
 
+@pytest.mark.costly
 @needs_proc
 @pytest.mark.parametrize("dialect", ["postgresql"])
 @MODES
@@ -378,6 +381,7 @@ def test_one_more_reader_is_started_at_each_check_up_to_the_maximum(
     assert len(confirmed(shop)) == 5
 
 
+@pytest.mark.costly
 @needs_proc
 @pytest.mark.parametrize("dialect", ["postgresql"])
 @MODES
@@ -395,6 +399,7 @@ def test_before_a_check_one_reader_only_is_started(
     assert len(set(begun(tmp_path))) == 1
 
 
+@pytest.mark.costly
 @needs_proc
 @both
 def test_what_a_reader_that_was_killed_had_in_hand_is_done_by_another(
@@ -413,6 +418,7 @@ def test_what_a_reader_that_was_killed_had_in_hand_is_done_by_another(
     assert "ended with status -9" in "".join(command.said())
 
 
+@pytest.mark.slow
 @needs_proc
 @both
 def test_a_message_of_which_readers_die_is_a_dead_letter_in_the_end(
@@ -427,6 +433,7 @@ def test_a_message_of_which_readers_die_is_a_dead_letter_in_the_end(
     assert "ended with status 3; another one starts in 1 s" in "".join(command.said())
 
 
+@pytest.mark.costly
 @needs_proc
 @pytest.mark.parametrize("dialect", ["sqlite"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -446,6 +453,7 @@ def test_told_to_stop_it_ends_what_is_in_hand(
     assert left(shop) == 1
 
 
+@pytest.mark.costly
 @needs_proc
 @pytest.mark.parametrize("dialect", ["sqlite"])
 @MODES
@@ -483,6 +491,7 @@ def test_when_its_parent_is_killed_a_reader_ends_what_is_in_hand(
     assert left(shop) == 1
 
 
+@pytest.mark.costly
 @needs_proc
 @pytest.mark.parametrize("dialect", ["sqlite"])
 @MODES

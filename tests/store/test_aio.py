@@ -126,6 +126,7 @@ def test_tasks_wait_together_and_each_is_woken(url: str) -> None:
     tell(url, story)
 
 
+@pytest.mark.costly
 def test_another_process_wakes_a_task(url: str) -> None:
     async def story(store: AsyncStore) -> None:
         other = subprocess.Popen(  # noqa: ASYNC220
@@ -244,6 +245,7 @@ def test_a_block_that_is_cancelled_gives_its_work_back_and_nothing_has_failed(ur
     tell(url, story)
 
 
+@pytest.mark.costly
 def test_what_a_process_held_that_was_killed_is_taken_back_at_once(url: str) -> None:
     with Store.open(url) as store:
         store.send("q", "x", group="g")

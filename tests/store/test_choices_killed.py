@@ -99,6 +99,7 @@ def check(store: Store, cluster: Cluster) -> None:
     assert store.check() == []
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_what_is_counted_is_what_was_committed(dialect: str) -> None:
     killed(made_url(dialect), 1, kills=5)

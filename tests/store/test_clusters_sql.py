@@ -394,6 +394,7 @@ class Compared:
             ) == sorted((each.name, each.address, each.sent, each.share) for each in machines)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", range(8))
 def test_sql_and_python_choose_and_keep_the_same(
     url: str, opened: Opened, connected: Connected, seed: int
@@ -417,6 +418,7 @@ def test_sql_and_python_choose_and_keep_the_same_for_long(
     explained(compared)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("allocation", ["exact", "ticket"])
 @pytest.mark.parametrize("seed", [0, 1, 5, 6])
 def test_resets_of_themselves_are_the_same(

@@ -113,6 +113,7 @@ def test_threads_that_come_together_make_one_loop(monkeypatch: pytest.MonkeyPatc
     assert len(set(loops)) == 1
 
 
+@pytest.mark.costly
 @both
 def test_a_service_answers_by_coroutines(dialect: str, tmp_path: Path) -> None:
     (tmp_path / "shop.toml").write_text(DECLARED)

@@ -116,6 +116,7 @@ def check(url: str, opened: Open, seed: int, dialogs: int) -> None:
     assert store.dead("clients") == store.dead("shops") == []
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", range(2))
 def test_services_that_talk_at_one_time(dialect: str, opened: Open, seed: int) -> None:
     check(made_url(dialect), opened, seed, 10)

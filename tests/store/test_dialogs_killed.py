@@ -215,6 +215,7 @@ def nothing_is_left(store: Store, dialect: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 @needs_proc
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_both_sides_agree_though_readers_are_killed(dialect: str, tmp_path: Path) -> None:

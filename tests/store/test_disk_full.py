@@ -362,6 +362,7 @@ def test_a_process_that_comes_to_a_full_disk_can_drain_it(full_disk: Path) -> No
         assert len(drained(store)) == 20
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("how", ["accept", "reject"])
 def test_large_groups_are_settled_on_a_full_disk(full_disk: Path, how: str) -> None:
     """In as many transactions as it takes, and what was free before is kept for the next one."""

@@ -83,6 +83,7 @@ def test_a_statement_does_not_wait_for_an_answer_that_is_lost_on_the_way() -> No
         assert store.send("jobs", 2, id="b") == "b"
 
 
+@pytest.mark.costly
 @pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="the system tells nothing of it")
 @pytest.mark.parametrize("hangs_up", [False, True], ids=["waits", "is gone"])
 def test_a_server_that_cannot_say_its_answer_holds_nobody_up(hangs_up: bool) -> None:
@@ -106,6 +107,7 @@ def test_a_server_that_cannot_say_its_answer_holds_nobody_up(hangs_up: bool) -> 
             assert len(tx.execute("UPDATE mine SET text = '' RETURNING 1").fetchall()) == 1
 
 
+@pytest.mark.slow
 def test_an_answer_that_takes_long_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadline, "ASKED", 3.0)
     long = "SELECT repeat('x', 1000000), pg_sleep(0.2) FROM generate_series(1, 25)"

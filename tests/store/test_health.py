@@ -224,6 +224,7 @@ def test_work_of_another_queue_and_of_nothing_given_is_refused(store: Store) -> 
     work.accept()
 
 
+@pytest.mark.costly
 def test_a_workers_failures_put_its_destination_down_and_up(
     url: str, opened: Callable[..., Store]
 ) -> None:

@@ -107,6 +107,7 @@ def test_who_is_refused_is_told_by_which_run(dialect: str) -> None:
         assert store.check() == []
 
 
+@pytest.mark.costly
 @BOTH
 def test_who_waits_in_vain_is_told_by_which_run(dialect: str) -> None:
     url = url_of(dialect)
@@ -118,6 +119,7 @@ def test_who_waits_in_vain_is_told_by_which_run(dialect: str) -> None:
             store.apply("pool", [Change("C", "enabled", False)])
 
 
+@pytest.mark.costly
 @BOTH
 def test_who_waits_goes_on_when_the_run_has_ended(dialect: str) -> None:
     url = url_of(dialect)

@@ -99,6 +99,7 @@ def calls(role: psycopg.Connection[Any]) -> Iterator[tuple[str, str]]:
             yield f"{signature}, {kind}", f"SELECT * FROM {name}({given})"  # noqa: S608
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("role", ["viewer", "sender", "chooser", "worker", "operator"])
 def test_no_argument_leads_to_a_fault_of_the_server_or_to_a_store_that_fails(
     url_of: UrlOf, role: str, opened: Open

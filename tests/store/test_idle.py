@@ -71,6 +71,7 @@ def quiet(statements: list[str]) -> list[str]:
     return [*statements]
 
 
+@pytest.mark.costly
 @both
 def test_an_idle_worker_asks_nothing(dialect: str, statements: list[str]) -> None:
     with Store.open(made_url(dialect)) as store:
@@ -90,6 +91,7 @@ def test_an_idle_worker_asks_nothing(dialect: str, statements: list[str]) -> Non
         until(lambda: not worker.busy)
 
 
+@pytest.mark.slow
 @both
 def test_an_idle_service_asks_nothing(dialect: str, statements: list[str], tmp_path: Any) -> None:
     (tmp_path / "shop.toml").write_text(DECLARED)
@@ -109,6 +111,7 @@ def test_an_idle_service_asks_nothing(dialect: str, statements: list[str], tmp_p
         until(lambda: not readers.busy)
 
 
+@pytest.mark.costly
 @both
 def test_tasks_that_wait_ask_nothing(dialect: str, statements: list[str]) -> None:
     async def story() -> None:

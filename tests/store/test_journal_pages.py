@@ -63,6 +63,7 @@ def ahead(store: Store, most: int, look: int, **wanted: Any) -> list[Event]:
         since = page.cursor
 
 
+@pytest.mark.costly
 def test_pages_together_are_what_is_wanted_either_way(filled: Store) -> None:
     for wanted, most, look in product(WANTED, (1, 7, 1000), (3, 10_000)):
         every = [*filled.journal(**wanted)]

@@ -45,6 +45,7 @@ def _fits(wanted: Any, found: Any) -> bool:
     return wanted is None or found in (wanted if isinstance(wanted, list | tuple) else [wanted])
 
 
+@pytest.mark.slow
 def test_those_that_are_wanted_are_those_of_all_that_fit(
     filled: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

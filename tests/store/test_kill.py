@@ -160,6 +160,7 @@ def kill_readers(url: str, kills: int, seed: int, chain: int) -> None:
     check_what_was_done(url, chain)
 
 
+@pytest.mark.costly
 def test_readers_that_are_killed_lose_nothing_and_do_nothing_twice(url: str) -> None:
     kill_readers(url, 10, seed=1, chain=300)
 
@@ -251,6 +252,7 @@ def test_a_server_that_is_killed_often_loses_nothing(own_server: Server) -> None
     kill_server(own_server, 40, seed=2, chain=1000)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("door", ["sql", "python", "limited"])
 def test_a_lease_that_was_over_while_the_server_was_away_blames_nobody(
     door: str, own_server: Server, tmp_path: Path

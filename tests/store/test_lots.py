@@ -166,6 +166,7 @@ def test_two_who_settle_the_same_group_are_told_apart(url: str) -> None:
     assert after is None
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_what_another_one_needs(url: str) -> None:
     async def story(store: AsyncStore) -> None:
         for n in range(40):

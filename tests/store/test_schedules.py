@@ -268,6 +268,7 @@ def test_one_that_is_not_there(store: Store, tmp_path: Path, name: Any) -> None:
             store.ticks("night", most)  # type: ignore[arg-type]
 
 
+@pytest.mark.costly
 def test_many_at_once_send_each_tick_once(dialect: str, tmp_path: Path) -> None:
     """On the database's own clock, a tick each second."""
     url = made_url(dialect)

@@ -71,6 +71,7 @@ def look_often(store: Store) -> None:
     store.ready("q")
 
 
+@pytest.mark.costly
 @doors
 def test_what_nobody_was_told_of_is_taken_soon_and_has_not_failed(
     limits: str, proxy: Proxy, store: Store, tmp_path: Path
@@ -86,6 +87,7 @@ def test_what_nobody_was_told_of_is_taken_soon_and_has_not_failed(
     assert store.dead("q") == []
 
 
+@pytest.mark.slow
 @doors
 def test_what_others_of_its_process_have_in_hand_stays_there(
     limits: str, proxy: Proxy, store: Store, tmp_path: Path
@@ -105,6 +107,7 @@ def test_what_others_of_its_process_have_in_hand_stays_there(
             assert [message.body for message in work] == [work.group]
 
 
+@pytest.mark.slow
 def test_what_a_take_still_brings_is_waited_for(proxy: Proxy, store: Store, tmp_path: Path) -> None:
     declare(store, tmp_path)
     store.send("q", "a", group="a")
@@ -120,6 +123,7 @@ def test_what_a_take_still_brings_is_waited_for(proxy: Proxy, store: Store, tmp_
     assert store.outcome(found[0].token) == "held"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_given_back_at_once_is_given_back_later(
     proxy: Proxy, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +161,7 @@ def test_it_goes_back_when_its_store_is_closed(proxy: Proxy, store: Store, tmp_p
     assert store.dead("q") == []
 
 
+@pytest.mark.costly
 @doors
 def test_the_same_on_an_event_loop(limits: str, proxy: Proxy, store: Store, tmp_path: Path) -> None:
     declare(store, tmp_path, limits)
@@ -181,6 +186,7 @@ def test_the_same_on_an_event_loop(limits: str, proxy: Proxy, store: Store, tmp_
     assert store.dead("q") == []
 
 
+@pytest.mark.slow
 def test_what_many_tasks_take_in_one_transaction_comes_back_to_them(
     proxy: Proxy, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

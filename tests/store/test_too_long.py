@@ -66,6 +66,7 @@ handlers = {"q": job}
 """
 
 
+@pytest.mark.slow
 @needs_proc
 @both
 @pytest.mark.parametrize("module", [HANGS, AWAITED], ids=["function", "coroutine"])
@@ -92,6 +93,7 @@ def test_a_message_on_which_handlers_hang_becomes_a_dead_letter_and_others_go_on
             assert all(said in line for line in lines)
 
 
+@pytest.mark.costly
 @needs_proc
 @both
 def test_the_transaction_of_a_handler_that_hangs_is_undone_and_its_message_blamed(
@@ -127,6 +129,7 @@ def test_a_process_that_hangs_ends_with_a_status_and_what_others_have_is_ended_b
         assert empty(store)
 
 
+@pytest.mark.slow
 @needs_proc
 def test_a_process_in_which_no_thread_runs_any_more_is_ended(tmp_path: Path) -> None:
     url = made_url("sqlite")

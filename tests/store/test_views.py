@@ -218,6 +218,7 @@ ORDERS: Final[list[Row]] = [
 ]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
@@ -247,6 +248,7 @@ def test_places_are_those_of_the_order_of_work(
         ]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("order", ORDERS, ids=str)
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, raises=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 255)), max_size=6))

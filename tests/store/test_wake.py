@@ -55,6 +55,7 @@ def line(process: "subprocess.Popen[str]") -> str:
     return process.stdout.readline().strip()
 
 
+@pytest.mark.costly
 def test_a_reader_in_another_process_is_woken_by_each_send(url: str, store: Store) -> None:
     with reader(url, 3) as other:
         for number in range(3):
@@ -160,6 +161,7 @@ class Crowd:
                     self.given.put(body)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("stores", "threads"), [(8, 1), (1, 8)])
 def test_one_of_eight_readers_is_woken_for_a_message_of_a_hot_group(
     url: str, stores: int, threads: int, monkeypatch: pytest.MonkeyPatch
@@ -179,6 +181,7 @@ def test_one_of_eight_readers_is_woken_for_a_message_of_a_hot_group(
         assert counted.count / 100 < most
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("stores", "threads"), [(4, 1), (1, 4)])
 def test_all_readers_share_what_came_at_once(url: str, stores: int, threads: int) -> None:
     with ExitStack() as stack:

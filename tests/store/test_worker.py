@@ -103,6 +103,7 @@ def kinds(store: Store) -> list[str]:
     return [event.kind for event in store.journal()]
 
 
+@pytest.mark.costly
 @needs_proc
 @both
 def test_two_processes_keep_the_order_in_each_group(dialect: str, tmp_path: Path) -> None:
@@ -123,6 +124,7 @@ def store_url(store: Store, dialect: str) -> str:
     return uri.replace("/postgres?", f"/{store.place.rpartition('/')[2]}?")
 
 
+@pytest.mark.costly
 @needs_proc
 @both
 def test_a_process_that_is_killed_loses_nothing_and_settles_nothing_twice(
@@ -164,6 +166,7 @@ def test_when_the_supervisor_is_killed_its_processes_end_what_is_in_hand(tmp_pat
         assert (found.messages, found.working, found.failures) == (2, 0, 0)
 
 
+@pytest.mark.costly
 @needs_proc
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("options", [[], ["--processes", "1"]], ids=["threads", "processes"])
@@ -188,6 +191,7 @@ def test_a_signal_in_the_middle_of_a_group_ends_the_group(
         assert kinds(store)[3:] == ["taken", "accepted", "accepted"]
 
 
+@pytest.mark.costly
 @needs_proc
 @pytest.mark.parametrize("options", [[], ["--processes", "1"]], ids=["threads", "processes"])
 def test_what_is_not_done_in_time_is_given_back_without_blame(
@@ -206,6 +210,7 @@ def test_what_is_not_done_in_time_is_given_back_without_blame(
         assert store.queues()[0].failures == 0
 
 
+@pytest.mark.costly
 @needs_proc
 @pytest.mark.parametrize("options", [[], ["--processes", "1"]], ids=["threads", "processes"])
 def test_a_second_signal_ends_it_at_once(options: list[str], tmp_path: Path) -> None:
@@ -391,6 +396,7 @@ def test_delays_grow_and_end() -> None:
     ]
 
 
+@pytest.mark.costly
 @both
 def test_a_handler_that_takes_long_keeps_its_group(dialect: str) -> None:
     running, go = threading.Event(), threading.Event()

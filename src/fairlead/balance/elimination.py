@@ -24,7 +24,7 @@ class Drop(NamedTuple):
     """Somebody who was dropped by an elimination."""
 
     candidate: str
-    """The name."""
+    """The name of whom an elimination dropped."""
     because: str
     """The value that dropped it, in words."""
 

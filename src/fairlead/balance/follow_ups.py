@@ -21,7 +21,7 @@ class FollowUps:
     """What is still to come, by object. One object waits for one thing at a time."""
 
     def __init__(self) -> None:
-        """Nothing."""
+        """Nothing is to come yet."""
         self._of: dict[Ref, list[LaterChange]] = {}
 
     def __contains__(self, ref: object) -> bool:

@@ -76,7 +76,7 @@ CONTROL: Final = "control"
 REFUSED: Final = "refused"
 LOST: Final = "lost"
 OUTCOMES: Final = (ROUTED, NO_DESTINATION, UNKNOWN_QUEUE, PUT_INHIBITED, CONTROL, REFUSED, LOST)
-"""Of a decision."""
+"""All words with which a decision can end."""
 ROLLED_BACK: Final = "rolled-back"
 """Replay: an attempt was in vain; another one follows, at the same destination."""
 RELEASED: Final = "released"

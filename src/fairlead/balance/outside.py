@@ -100,7 +100,7 @@ class ForwardKeys(FileTable, frozen=True, kw_only=True):
     ca: Name | UnsetType = UNSET
     """Whose signature on a service's certificate is trusted, instead of those of this machine."""
     certificate: Name | UnsetType = UNSET
-    """That we show."""
+    """The certificate that we show to a service."""
     key: Name | UnsetType = UNSET
     """Without it: in the same file as the certificate."""
     reply_to: Name | UnsetType = UNSET

@@ -2,7 +2,7 @@
 
 A policy is an ordered list of eliminations, then one choice rule. What changes with a cluster is
 its state (`state.py`); what becomes of messages when somebody fails (`failures.py`) and what is
-said of it in words (`describe.py`) each has a home of its own.
+said of it in words (`words/`) each has a home of its own.
 """
 
 from __future__ import annotations

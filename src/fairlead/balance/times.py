@@ -1,8 +1,8 @@
 """Times: seconds or timestamps where they are given, whole microseconds inside.
 
 Everybody who is given a time reads it here: changes, the live balancer and the agenda, and the
-files of changes and scenarios. Columns of tables are read alike, in `compiled/columns.py` and
-`pipeline/intake/validate.py`.
+files of changes and scenarios. Columns of tables are read alike, in `compiled/intake/numbers.py`
+and `pipeline/intake/validate.py`.
 """
 
 from __future__ import annotations

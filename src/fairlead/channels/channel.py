@@ -59,7 +59,7 @@ class Office(Protocol):
         """Do something that waits for the database."""
 
     def claim(self) -> Any:  # noqa: ANN401 - as the store has it
-        """For this process."""
+        """As whom this process takes messages, and for how long."""
 
 
 class StopError(Exception):

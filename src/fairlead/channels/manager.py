@@ -70,7 +70,7 @@ class QueueManager:
         return await asyncio.get_running_loop().run_in_executor(self._threads, verb, *args)
 
     def claim(self) -> Claim:
-        """For this process."""
+        """As whom this process takes messages, and for how long."""
         return self.store.claim(LEASE, most=MOST)
 
     def begin(self) -> None:

@@ -91,11 +91,11 @@ def run_dry(
 
 
 def _in_memory(table: MessagesTable, plan: Plan, stages: Stages, *, trust_ids: bool) -> TableLook:
-    from fairlead.memory.accepted import accepted, rejections, unique
-    from fairlead.memory.dispatch import check_keys, narrow
+    from fairlead.compiled.intake.accepted import accepted, rejections, unique
+    from fairlead.compiled.intake.columns import text as text_of
+    from fairlead.compiled.intake.rows import check_keys, validate
+    from fairlead.memory.dispatch import narrow
     from fairlead.memory.journal import messages_of
-    from fairlead.memory.validate import text as text_of
-    from fairlead.memory.validate import validate
     from fairlead.results.look import TableLook
 
     with stages("read"):

@@ -33,7 +33,7 @@ SECONDS: Final[Mapping[str, Fraction]] = {
 
 
 class FailCondition(NamedTuple):
-    """When to fail."""
+    """What `--fail-if` says: a number of a run, and which values of it fail."""
 
     text: str
     name: str

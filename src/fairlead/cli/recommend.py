@@ -103,10 +103,10 @@ def run_recommend(
 
 def _read(table: MessagesTable, plan: Plan, stages: Stages) -> tuple[PreparedMessages, int]:
     """The messages, ready to be replayed, and how many rows are none. Raises MessageError."""
-    from fairlead.memory.accepted import accepted, one_tenant, unique
+    from fairlead.compiled.intake.accepted import accepted, one_tenant, unique
+    from fairlead.compiled.intake.rows import refuse_other_units, validate
     from fairlead.memory.journal import messages_of
     from fairlead.memory.prepared import prepared
-    from fairlead.memory.validate import refuse_other_units, validate
 
     with stages("read"):
         rows = validate(messages_of(table.read_here(), [plan], table.called), plan, worked=True)

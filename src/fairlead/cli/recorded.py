@@ -42,13 +42,15 @@ class AskedStore(NamedTuple):
 
     store: str | None
     of: str | None
+    """The cluster."""
     since: str | None
     until: str | None
 
     def refuse_alone(self) -> None:
         """Refuse what has no effect without --of. Raises UserError."""
         options = {"--store": self.store, "--since": self.since, "--until": self.until}
-        for name in (name for name, value in options.items() if value is not None):
+        name = next((name for name, value in options.items() if value is not None), None)
+        if name is not None:
             raise UserError(f"{name}: found without --of, allowed: with --of CLUSTER")
 
 
@@ -125,8 +127,8 @@ def compared(
             raise UserError("Missing argument 'OUT_B', or --of CLUSTER of a --store.")
         yield before, after, before
     else:
-        one = None if after is None else before
-        with recorded(one, asked, "OUT_A", files={}, master=master) as recording:
+        replaced = None if after is None else before
+        with recorded(replaced, asked, "OUT_A", files={}, master=master) as recording:
             yield recording.where, before, str(recording.name)
 
 
@@ -142,10 +144,37 @@ def recorded(
 ) -> Iterator[CommandMessages]:
     """What a cluster of a store has decided, its changes and its file, as long as the block runs.
 
-    `messages`: what was given as the argument that the store takes the place of. `by_time`: write
-    its messages alone, which their times order, and not `position`.
+    `messages`: what the user named as the argument that the store replaces; None is allowed.
+    `by_time`: write its messages alone, which their times order, and not `position`.
     """
     cluster = str(asked.of)
+    _refuse(messages, argument, files, master)
+    need("tables", "--of")
+    from fairlead.cli.store.journal import start_of
+
+    window = (*start_of(asked.since), _moment_of(asked.until))
+    with _folder() as folder:
+        stem = cluster if FILE_NAME.fullmatch(cluster) else FOLDER
+        files_made = RecordedFiles(
+            folder / f"{stem}.jsonl", folder / f"{stem}.changes.jsonl", folder / f"{stem}.toml"
+        )
+        with opened(asked.store) as store:
+            name = f"cluster {cluster!r} of {_called(url_of(asked.store))}"
+            written = _write(store, cluster, files_made, *window, by_time=by_time)
+        if not written.decided:
+            raise UserError(
+                f"{name}: found no decision"
+                f"{' of that time' if asked.since or asked.until else ''}, allowed: a cluster that "
+                "has decided, as far as the journal goes back"
+            )
+        changes = str(files_made.changes) if written.changed else None
+        yield CommandMessages(str(files_made.decisions), [files_made.cluster], changes, name)
+
+
+def _refuse(
+    messages: str | None, argument: str, files: Mapping[str, object], master: str | None
+) -> None:
+    """Refuse what cannot go with --of. Raises UserError."""
     if messages is not None:
         raise UserError(f"{argument}: found {messages!r} with --of, allowed: one of them")
     refuse_with("--of", files)
@@ -155,25 +184,6 @@ def recorded(
             f"--of: found with Spark at {remote}, allowed: Spark on this machine; elsewhere "
             'spark.read.format("fairlead") reads a store'
         )
-    need("tables", "--of")
-    from fairlead.cli.store.journal import start_of
-
-    window = (*start_of(asked.since), _moment_of(asked.until))
-    with _folder() as folder:
-        stem = cluster if FILE_NAME.fullmatch(cluster) else FOLDER
-        rows, changes, file = (
-            folder / f"{stem}{ending}" for ending in (".jsonl", ".changes.jsonl", ".toml")
-        )
-        with opened(asked.store) as store:
-            name = f"cluster {cluster!r} of {_called(url_of(asked.store))}"
-            has = _write(store, cluster, (rows, changes, file), *window, by_time=by_time)
-        if not has.decided:
-            raise UserError(
-                f"{name}: found no decision"
-                f"{' of that time' if asked.since or asked.until else ''}, allowed: a cluster that "
-                "has decided, as far as the journal goes back"
-            )
-        yield CommandMessages(str(rows), [file], str(changes) if has.changed else None, name)
 
 
 def _called(url: str) -> str:
@@ -187,6 +197,14 @@ def _moment_of(until: str | None) -> float | None:
     return None if until is None else moment("--until", until, time.time())
 
 
+class RecordedFiles(NamedTuple):
+    """Where what a cluster has decided is written."""
+
+    decisions: Path
+    changes: Path
+    cluster: Path
+
+
 class RecordedRows(NamedTuple):
     """What there was to write: how many rows of each kind."""
 
@@ -197,7 +215,7 @@ class RecordedRows(NamedTuple):
 def _write(
     store: Store,
     cluster: str,
-    files: tuple[Path, Path, Path],
+    files: RecordedFiles,
     since: str | None,
     start: float | None,
     end: float | None,
@@ -220,9 +238,9 @@ def _write(
     if end is not None:
         events = (event for event in events if event.kind != "decided" or event.time < end)
     rows = decisions(events, cluster)
-    decided = _write_lines(files[0], json_lines(_by_time(rows) if by_time else rows))
-    changed = _write_lines(files[1], json_lines(changes(happened, cluster)))
-    files[2].write_text(as_toml(with_added(happened, listed)), encoding="utf-8")
+    decided = _write_lines(files.decisions, json_lines(_by_time(rows) if by_time else rows))
+    changed = _write_lines(files.changes, json_lines(changes(happened, cluster)))
+    files.cluster.write_text(as_toml(with_added(happened, listed)), encoding="utf-8")
     return RecordedRows(decided, changed)
 
 

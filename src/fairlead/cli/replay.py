@@ -241,7 +241,7 @@ def write_page(comparison: Comparison, delivery: ResultsDelivery, stages: Stages
 
 
 def rate_of(scale: str, seed: int | None) -> tuple[Decimal, int]:
-    """--scale-rate and --seed."""
+    """What `--scale-rate` and `--seed` say, checked: the rate and the seed."""
     try:
         rate = Decimal(scale)
     except InvalidOperation:

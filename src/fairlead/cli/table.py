@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from rich.console import Console
 
-    from fairlead.memory.files import CheckedTable
+    from fairlead.compiled.intake.rows import CheckedTable
 
 MOST_BRACKETS = 200
 """Of an expression: those of ever more, in each other, no parser can read."""
@@ -146,8 +146,9 @@ class MessagesTable(NamedTuple):
 
     def read_here(self) -> CheckedTable:
         """The messages, in this process. Raises UserError."""
+        from fairlead.compiled.intake.rows import CheckedTable
         from fairlead.memory.columns import mapped
-        from fairlead.memory.files import CheckedTable, read
+        from fairlead.memory.files import read
         from fairlead.memory.fits import check_fits
         from fairlead.runs.files import kind_of
 

@@ -35,7 +35,7 @@ def explain_waited(folder: Path, message_id: str) -> bool:
 
 
 def show(waited: Waited) -> None:
-    """Print it."""
+    """Print why a message waited, and what would have helped."""
     out = console()
     for line in _head(waited):
         out.print(line, markup=False)

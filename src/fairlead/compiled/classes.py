@@ -12,7 +12,7 @@ from fairlead.balance.procedure import NONE
 from fairlead.balance.rules.keyed import NO_KEY as WITHOUT
 from fairlead.balance.rules.keyed import number_of
 from fairlead.compiled.bindings import NO_KEY, NOT_SAID, Bindings
-from fairlead.compiled.columns import coded
+from fairlead.compiled.intake.columns import coded
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.order import Bools
 from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan

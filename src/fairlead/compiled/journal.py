@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fairlead.compiled.columns import dictionary_column, text
+from fairlead.compiled.intake.columns import text
 from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.compiled.labels import dictionary_column
 from fairlead.compiled.plan import NO_STREAM, ClassifiedPlan, Plan
 from fairlead.compiled.unique import all_different
 from fairlead.rows import ATTEMPT, HAPPENED, JOURNAL, without_decisions
@@ -23,12 +24,12 @@ def messages_of(table: pa.Table, plan: Plan) -> pa.Table:
     if names == table.column_names:
         return table
     table = table.filter(decided(table))
-    if not all_different(text(table, "id")):
+    if not all_different(pa.chunked_array([text(table, "id")])):
         table = _once(table)
     return table.select(names)
 
 
-def decided(table: pa.Table) -> pa.ChunkedArray:
+def decided(table: pa.Table) -> pa.BooleanArray:
     """Which rows of a journal are decisions, and not what happened between them."""
     return pc.invert(pc.is_in(text(table, "outcome"), pa.array(HAPPENED)))
 

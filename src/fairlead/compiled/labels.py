@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import pyarrow as pa
+
 from fairlead.balance.change import ResolvedChange
 from fairlead.balance.decision import Copy, copies
 from fairlead.balance.message import OUTCOMES, ROUTED
@@ -88,3 +90,11 @@ class Codes:
     def copies_code(self, cluster: AnyState, recipients: Sequence[int]) -> int:
         """What is added to a label's code where these get the message as well."""
         return self._copies[copies(cluster, recipients)] * self.size if recipients else 0
+
+
+def dictionary_column(words: Sequence[str | None], codes: pa.Array) -> pa.Array:
+    """Codes as a dictionary-encoded column of words."""
+    distinct = list(dict.fromkeys(word for word in words if word is not None))
+    place = {word: k for k, word in enumerate(distinct)}
+    at = pa.array([None if word is None else place[word] for word in words], pa.int32())
+    return pa.DictionaryArray.from_arrays(at.take(codes), pa.array(distinct, pa.string()))

@@ -140,7 +140,7 @@ def _len(view: Any) -> Any:  # noqa: ANN401
 cells_of: Any = intrinsic(_cells_of)
 """The cells of a one-dimensional array, to be read and written by place; without a length."""
 borrowed: Any = intrinsic(_borrowed)
-"""The same array."""
+"""The same array, without counting a reference to it."""
 lent: Any = intrinsic(_lent)
 """A tuple of arrays, to be handed on as one word."""
 state_of: Any = intrinsic(_state_of)

@@ -19,7 +19,7 @@ OFFSETS: dict[pa.DataType, type[np.signedinteger[Any]]] = {
 }
 
 
-def in_order(keys: Int64s, ids: pa.ChunkedArray) -> Int64s | None:
+def in_order(keys: Int64s, ids: pa.Array | pa.ChunkedArray) -> Int64s | None:
     """The rows by (key, id), ids by their bytes; None where they are in order by key alone."""
     if (keys[1:] > keys[:-1]).all():
         return None

@@ -48,12 +48,12 @@ def _shortened(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "…"
 
 
-def check_columns(plan: Plan, columns: Sequence[str], where: str) -> None:
-    """Refuse a table without a column that a policy needs. Raises MessageError.
+def check_columns(plan: Plan, columns: Sequence[str], where: str, *, worked: bool = False) -> None:
+    """Refuse a table without a column that a policy or a replay needs. Raises MessageError.
 
-    `where`: what error lines call the table.
+    `where`: what error lines call the table; `worked`: whether messages are worked on (replay).
     """
-    for name, why in _needed(plan):
+    for name, why in _needed(plan, worked=worked):
         if name not in columns:
             line = f"{where}: no column {name!r}, found: {named(columns)}; {why}"
             raise MessageError(line, mapping(line, name))
@@ -64,8 +64,10 @@ def mapping(line: str, name: str) -> str:
     return f"{line}; map one with --column {name}=…"
 
 
-def _needed(plan: Plan) -> Iterator[tuple[str, str]]:
+def _needed(plan: Plan, *, worked: bool) -> Iterator[tuple[str, str]]:
     """Column, and why it is needed."""
+    if worked:
+        yield "service_time", "a replay needs the seconds that each message takes"
     if len(plan.clusters) > 1:
         yield "cluster", "with several clusters each message names its own"
     for cluster, timed in plan.timed.items():

@@ -22,6 +22,8 @@ from fairlead.compiled.required_columns import (
 )
 from fairlead.errors import MessageError
 
+LONGEST_SHOWN: Final = 60
+"""Letters of what was found, in the reason of a rejection."""
 NUMBER_OR_TEXT: Final = ("position", "service_time", *WHOLE_NUMBERS)
 """Columns of these names have a type that is a number, or text."""
 SENT: Final = ("priority", "cost")
@@ -94,7 +96,7 @@ def row_checks(
         if sent and name in columns:
             allowed = f"{SECONDS}, or empty"
             yield RowCheck(CellCondition.SERVICE, name, allowed, most=LONGEST_SERVICE, whose=None)
-    yield from word_checks(columns, heeded)
+    yield from _word_checks(columns, heeded)
 
 
 def _services(whose: Collection[ServedClusters]) -> Iterator[RowCheck]:
@@ -109,7 +111,7 @@ def _services(whose: Collection[ServedClusters]) -> Iterator[RowCheck]:
     yield sensible._replace(allowed=f"{SECONDS}, or empty", whose=None)
 
 
-def word_checks(columns: Collection[str], heeded: Collection[str]) -> Iterator[RowCheck]:
+def _word_checks(columns: Collection[str], heeded: Collection[str]) -> Iterator[RowCheck]:
     """What is one of a few words, and what says two things at a time. `heeded`: that is read."""
     for name, words in ALLOWED_WORDS.items():
         if name in columns and name in heeded:

@@ -12,20 +12,11 @@ from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.journal import check_names
 from fairlead.compiled.arrow_input import table_of
 from fairlead.compiled.classes import bindings, classified, keys
-from fairlead.compiled.columns import (
-    check_keys,
-    checked,
-    dictionary_column,
-    order_of,
-    services_of,
-    times_of,
-)
+from fairlead.compiled.intake.whole import whole
 from fairlead.compiled.journal import messages_of, rows_of
 from fairlead.compiled.kernels import Int32s, Int64s
-from fairlead.compiled.labels import Codes
-from fairlead.compiled.order import taken
+from fairlead.compiled.labels import Codes, dictionary_column
 from fairlead.compiled.plan import Plan
-from fairlead.compiled.required_columns import check_columns, served
 from fairlead.compiled.router import Router
 from fairlead.rows import DECISION
 
@@ -52,24 +43,21 @@ def route(
     Returns the rows in that order with `destination`, `address`, `outcome` (dictionaries of text)
     and `sequence` (int64) added, the same values that the live balancer and Spark give; a message
     that goes to several destinations is a row for each, by name. Raises ConfigError, ChangeError,
-    RuleError, and MessageError for rows that Spark
-    would put into `rejected/`: here the table is the caller's own, so it is refused as a whole.
+    RuleError, and MessageError for the first row,
+    counted from 0 (of a journal: among its messages), that `dispatch` would put into `rejected/`:
+    here the table is the caller's own, so it is refused as a whole.
     """
     base_plan = Plan(clusters_in(clusters), changes_in(changes))
     table = messages_of(table_of(messages), base_plan)
     if journal:
         check_names(table.column_names, base_plan.relevant_attributes)
-    table = checked(table, base_plan.relevant_attributes, trust_ids=trust_ids)
-    check_columns(base_plan, table.column_names, "messages")
-    check_keys(table, base_plan)
-    times = times_of(table)
-    order = order_of(table, times)
-    if order is not None:
-        table, times = taken(table, order), times[order]
-    dated = times if base_plan.times or any(base_plan.timed.values()) else None
+    messages_in_order = whole(table, base_plan, trust_ids=trust_ids, worked=False)
+    table, times = messages_in_order.table, messages_in_order.times
+    timed = any(base_plan.timed.values())
+    dated = times if base_plan.times or timed else None
     plan, codes = classified(table, base_plan)
     router = Router(plan)
-    services = services_of(table, served(plan))
+    services = messages_in_order.services if timed else None
     bound = bindings(table, plan, codes)
     decided = router.feed(codes, dated, services, bound, keys(table, plan, codes))
     sequence = router.sequence(codes)

@@ -30,7 +30,7 @@ class DatabaseHealth:
             LOGGER.warning("event=database-lost why=%r", self.why)
 
     def answered(self) -> None:
-        """It answers."""
+        """Note that the database answers."""
         if self.lost_since is not None:
             LOGGER.warning("event=database-back seconds=%.0f", time.time() - self.lost_since)
         self.lost_since, self.why = None, ""

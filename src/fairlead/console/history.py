@@ -26,7 +26,7 @@ MOST: Final = 100
 
 
 class History(NamedTuple):
-    """What was found."""
+    """What has happened to a message."""
 
     events: list[Event]
     """In their order."""

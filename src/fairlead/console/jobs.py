@@ -28,7 +28,7 @@ class StoppedError(FairleadError):
 
 @dataclass
 class ConsoleJob:
-    """One of them."""
+    """A piece of work that goes on in the background."""
 
     title: str
     """What it does, in words."""
@@ -36,7 +36,7 @@ class ConsoleJob:
     back: str
     """The page of ours to go on to."""
     total: int | None
-    """Of so many; None: nobody knows."""
+    """How many steps there are; None: nobody knows."""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     began: float = field(default_factory=time.time)
     done: int = 0
@@ -54,51 +54,51 @@ class ConsoleJob:
             raise StoppedError(f"stopped after {done:,}")
 
     def set_total(self, total: int) -> None:
-        """Of so many, as is known by now."""
+        """Say how many steps there are, once that is known."""
         self.total = total
 
 
 class Jobs:
-    """Those that go on, and the last ones that have ended."""
+    """The jobs that go on, and the last ones that have ended."""
 
     def __init__(self) -> None:
-        """None yet."""
+        """No jobs yet."""
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="fairlead-console-job")
         self._lock = threading.Lock()
-        self._all: dict[str, ConsoleJob] = {}
+        self._jobs: dict[str, ConsoleJob] = {}
 
     def begin(self, job: ConsoleJob, work: Callable[[ConsoleJob], str]) -> ConsoleJob:
-        """Begin one, in the context of whoever asks. `work`: returns in words what it has done.
+        """Begin a job, in the context of whoever asks. `work`: returns in words what it has done.
 
         Raises PageRefusal where too many go on.
         """
         with self._lock:
-            ended = [old for old in self._all.values() if old.ended is not None]
-            if len(self._all) - len(ended) >= RUNNING:
+            ended = [old for old in self._jobs.values() if old.ended is not None]
+            if len(self._jobs) - len(ended) >= RUNNING:
                 raise PageRefusal(503, "Too much is being done: try again when some has ended")
-            for old in ended[: max(len(self._all) - KEPT + 1, 0)]:
-                del self._all[old.id]
-            self._all[job.id] = job
-        self._pool.submit(copy_context().run, _done, job, work)
+            for old in ended[: max(len(self._jobs) - KEPT + 1, 0)]:
+                del self._jobs[old.id]
+            self._jobs[job.id] = job
+        self._pool.submit(copy_context().run, _run, job, work)
         return job
 
     def find(self, id_: str) -> ConsoleJob | None:
-        """The one with this id, if it is remembered."""
-        return self._all.get(id_)
+        """The job with this id, if it is remembered."""
+        return self._jobs.get(id_)
 
     def every(self) -> list[ConsoleJob]:
-        """All that are remembered, the latest first."""
+        """All jobs that are remembered, the latest first."""
         with self._lock:
-            return [*reversed(self._all.values())]
+            return [*reversed(self._jobs.values())]
 
     def close(self) -> None:
-        """Those that go on stop after their next step."""
+        """Let the jobs that go on stop after their next step."""
         for job in self.every():
             job.stops = True
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _done(job: ConsoleJob, work: Callable[[ConsoleJob], str]) -> None:
+def _run(job: ConsoleJob, work: Callable[[ConsoleJob], str]) -> None:
     try:
         job.result = work(job)
     except FairleadError as error:

@@ -37,7 +37,7 @@ class Trouble(NamedTuple):
 
 
 class StoreOverview(NamedTuple):
-    """All of it."""
+    """What the first page shows of a store."""
 
     queues: list[Metrics]
     """But those that servers keep for themselves."""

@@ -31,8 +31,8 @@ from fairlead.store.journal.export import decisions
 from fairlead.store.store import Store
 
 if TYPE_CHECKING:
+    from fairlead.compiled.intake.rows import CheckedTable
     from fairlead.compiled.plan import Plan
-    from fairlead.memory.files import CheckedTable
     from fairlead.results.comparison import ScenarioResult
 
 HOUR: Final = 3600.0
@@ -64,7 +64,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class PreviewRequest:
-    """What is asked."""
+    """Which change of a cluster is to be tried on which messages of the past."""
 
     cluster: str
     proposal: Proposal
@@ -85,7 +85,7 @@ class PreviewedDestination:
     now: int
     """With the cluster as it is now."""
     then: int
-    """With the change."""
+    """How many it would have got with the change."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class WaitsThen:
 
 @dataclass(frozen=True)
 class Preview:
-    """What was found."""
+    """What a change of a cluster would have done to the messages of the past."""
 
     cluster: str
     version: int

@@ -18,7 +18,7 @@ TITLES: Final = {
     500: "This has failed",
     503: "Not now",
 }
-"""By status."""
+"""Status of HTTP → the title of the page that refuses."""
 
 
 class PageRefusal(FairleadError):  # noqa: N818 - nothing went wrong

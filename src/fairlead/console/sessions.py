@@ -16,7 +16,7 @@ OF_ONE: Final = 50
 
 @dataclass
 class BrowserSession:
-    """Of one browser."""
+    """A browser in which somebody is logged in."""
 
     id: str
     """What its cookie says."""
@@ -25,7 +25,7 @@ class BrowserSession:
     token: str
     """What each of its forms says, so that no other site's form does anything."""
     until: float
-    """`time.monotonic`."""
+    """When it ends, by `time.monotonic`."""
     notices: deque[str] = field(default_factory=lambda: deque(maxlen=5))
     """What its next page says."""
     streams: int = 0
@@ -68,5 +68,5 @@ class Sessions:
         return session
 
     def end(self, session: BrowserSession) -> None:
-        """It is over."""
+        """End a session: whoever has its cookie is logged out."""
         self._all.pop(session.id, None)

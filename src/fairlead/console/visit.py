@@ -189,6 +189,11 @@ class Form:
         """A whole number. Raises PageRefusal."""
         return whole_of(key, self.asked(key), least, most)
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether the page that asks sent it: without that nothing is deleted or taken back."""
+        return self.get("sure") == "1"
+
 
 class Route(NamedTuple):
     """A path, what answers there, and who may ask."""

@@ -105,7 +105,7 @@ def _row(t: CellTables, kind: int, name: int, bar: int) -> int:
 
 
 def _add(t: CellTables, kind: int, name: int, bar: int, wait: int) -> None:
-    """Count a wait."""
+    """Add a wait to the bar of one name in one kind of table."""
     at = row(t, kind, name, bar)
     t.bars[at + N] += 1
     t.bars[at + HIGH] += wait >> HALF
@@ -277,7 +277,7 @@ def _bare(attempts: Attempts, sent: Sent, texts: Texts, marks: Marks, tables: Ce
 
 
 def _bare_tables(tables: CellTables) -> CellTables:
-    """... of tables."""
+    """The tables' arrays as cells without a length."""
     return CellTables(
         cells_of(tables.bar_keys),
         cells_of(tables.bars),

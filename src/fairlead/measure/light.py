@@ -23,7 +23,7 @@ class Light:
         self._late = np.empty(0, np.int64)
 
     def add(self, attempts: Attempts) -> None:
-        """Count attempts."""
+        """Count attempts that are over."""
         arrays = Attempts(*(np.ascontiguousarray(column) for column in attempts))
         room = self.late_by_now + len(arrays.message)
         if room > len(self._late):

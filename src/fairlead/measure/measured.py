@@ -28,10 +28,10 @@ class Farthest:
     """The message that waited longest, the first in order of equals."""
 
     message: int
-    """Its number."""
+    """The message's number."""
     destination: str
     wait: int
-    """Microseconds."""
+    """How long it waited, in microseconds."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Measured:
 NOTHING: Final = Measured(
     [], None, [], [], [], [], [], Slices(), Moves(), Moves(), groups=0, torn=0, longest=None
 )
-"""Of no message."""
+"""What is measured of a scenario without a message."""
 
 
 class MeterRows(NamedTuple):

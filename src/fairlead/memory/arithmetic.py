@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fairlead.compiled.intake.columns import is_number
+from fairlead.compiled.intake.texts import TEXT, is_text
 from fairlead.errors import UserError
 from fairlead.memory.values import (
     BOOL,
@@ -19,11 +21,8 @@ from fairlead.memory.values import (
     LEAST_SCALE,
     LONG,
     MOST_DIGITS,
-    TEXT,
     cast,
     is_decimal,
-    is_number,
-    is_text,
     is_whole,
     rounded,
 )

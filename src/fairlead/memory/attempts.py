@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from fairlead.balance.times import MICROS
+from fairlead.compiled.intake.accepted import Accepted
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.plan import ClassifiedPlan
-from fairlead.memory.accepted import Accepted
 from fairlead.replay.batch import Attempts
 from fairlead.replay.layout import NEVER, NONE
 from fairlead.replay.table import attempt_columns

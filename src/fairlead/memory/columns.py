@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.balance.objects import hint, listed
+from fairlead.compiled.intake.texts import TEXT
 from fairlead.compiled.required_columns import named
 from fairlead.errors import UserError
 from fairlead.memory.arithmetic import COMPARED, calculated, compared, logical, negative
@@ -24,7 +25,7 @@ from fairlead.memory.expressions import (
     parse,
 )
 from fairlead.memory.functions import FUNCTIONS, chosen
-from fairlead.memory.values import BOOL, DOUBLE, INT, LONG, TEXT, cast, kind_of
+from fairlead.memory.values import BOOL, DOUBLE, INT, LONG, cast, kind_of
 
 LOGIC: Final = {"and": pc.and_kleene, "or": pc.or_kleene}
 ARITHMETIC: Final = ("+", "-", "*", "/", "%", "div")

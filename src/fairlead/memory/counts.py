@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from fairlead.compiled import hashes
 from fairlead.compiled.classes import compressed
 from fairlead.compiled.hashes import Hashes
+from fairlead.compiled.intake.columns import text
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.plan import ClassifiedPlan
 from fairlead.measure import bins, facts
@@ -19,7 +20,6 @@ from fairlead.measure.bins import Bins
 from fairlead.measure.levels import PriorityPeriod, levels
 from fairlead.measure.over_time import Binned, Destination, busiest, over_time
 from fairlead.measure.tally import DecisionCount
-from fairlead.memory.validate import text
 from fairlead.results.summary import GroupCounts, Made, OverTime, Period, ReportFacts
 from fairlead.rows import DECISION
 

@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 from fairlead.balance.message import ROUTED
 from fairlead.balance.objects import listed
 from fairlead.balance.times import MICROS
+from fairlead.compiled.intake import numbers
+from fairlead.compiled.intake.columns import column, text
 from fairlead.compiled.journal import decided
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import Bools
 from fairlead.errors import MessageError, UserError
-from fairlead.memory import numbers
 from fairlead.memory.files import read
-from fairlead.memory.validate import column, text
 from fairlead.replay.words import AGAIN
 from fairlead.results.diff import Balance, Diff, Move
 from fairlead.rows import JOURNAL, without_decisions

@@ -15,13 +15,14 @@ import pyarrow as pa
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
-from fairlead.balance.message import SPELLED_ALIKE
 from fairlead.compiled.classes import bindings, classified, keys
+from fairlead.compiled.intake.accepted import Accepted, accepted, rejected, rejections, unique
+from fairlead.compiled.intake.columns import column, text
+from fairlead.compiled.intake.rows import CheckedTable, check_keys, refuse_other_units, validate
 from fairlead.compiled.plan import Plan
 from fairlead.compiled.required_columns import check_columns
 from fairlead.compiled.router import Router
 from fairlead.compiled.table import with_decisions
-from fairlead.errors import MessageError
 from fairlead.measure.facts import made
 from fairlead.measure.tally import (
     check_nothing_lost,
@@ -30,12 +31,8 @@ from fairlead.measure.tally import (
     phases,
     unknown_clusters,
 )
-from fairlead.memory.accepted import Accepted, accepted, rejected, rejections, unique
 from fairlead.memory.counts import Decided, DecisionCounts
-from fairlead.memory.files import CheckedTable
 from fairlead.memory.journal import messages_of
-from fairlead.memory.validate import column, refuse_other_units, simple, text, validate
-from fairlead.memory.values import is_text
 from fairlead.memory.write import write
 from fairlead.results.comparison import Window
 from fairlead.results.summary import Summary
@@ -130,15 +127,6 @@ def run(
     )
     log.info("dispatched", extra={"read": summary.read, "outcomes": ended})
     return Result(summary, manifest(decided.plan, [], [start], options.file_format))
-
-
-def check_keys(plan: Plan, table: pa.Table, where: str) -> None:
-    """Refuse keys that engines would spell otherwise. Raises MessageError."""
-    for name in plan.keyed.values():
-        kind = table.schema.field(name).type
-        alike = (is_text, pa.types.is_integer, pa.types.is_boolean, pa.types.is_null)
-        if not any(known(kind) for known in alike):
-            raise MessageError(f"{where}: {name}: found {simple(kind)}, allowed: {SPELLED_ALIKE}")
 
 
 def narrow(table: pa.Table, plans: Sequence[Plan]) -> pa.Table:

@@ -5,7 +5,6 @@ Numbers and texts of CSV and JSON stay the texts that they are. What only Spark 
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -19,11 +18,14 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from fairlead.compiled.intake.columns import is_utf8
+from fairlead.compiled.intake.rows import CheckedTable
+from fairlead.compiled.row_checks import LONGEST_SHOWN
 from fairlead.errors import UserError
 from fairlead.memory.fits import OTHERWISE, available, too_large
 from fairlead.runs import csv_lines
 from fairlead.runs.arrow_types import as_spark_has, refuse_unknown, schema_of, stored
-from fairlead.runs.constants import LONGEST_SHOWN, NO_CHARACTER, ROW_DIGITS
+from fairlead.runs.constants import NO_CHARACTER, ROW_DIGITS
 from fairlead.runs.files import (
     COMPRESSIONS,
     LONGEST_CELL,
@@ -56,14 +58,6 @@ INFINITE: Final = re.compile(r'("(?:[^"\\]|\\.)*+")|(:\s*)([-+]INF|\+Infinity)(?
 """Texts, and the numbers that Spark's reader of JSON has besides those of Python's."""
 ODD_QUOTE: Final = rb'[^%b"\n\r]"[^%b"\n\r]'
 """A quote in the middle of a cell, about which readers of CSV differ."""
-
-
-class CheckedTable(NamedTuple):
-    """A table, and of each row why it is none; None: it is one."""
-
-    table: pa.Table
-    malformed: list[str | None] | None
-    """None: all are."""
 
 
 def read(
@@ -274,15 +268,6 @@ def _regular(data: bytes, separator: str, names: list[str], *, multi_line: bool)
         if any(flag.as_py() for flag in breaks):
             return None
     return table
-
-
-def is_utf8(data: bytes) -> bool:
-    """Whether bytes are a text."""
-    try:
-        codecs.decode(data, "utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _cut_row(row: str) -> str:

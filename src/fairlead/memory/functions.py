@@ -10,22 +10,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fairlead.compiled.intake.columns import is_number
+from fairlead.compiled.intake.texts import TEXT, is_text, to_text
 from fairlead.errors import UserError
 from fairlead.memory.arithmetic import common, compared, logical
-from fairlead.memory.values import (
-    DOUBLE,
-    INT,
-    LONG,
-    MOMENT,
-    TEXT,
-    by_word,
-    cast,
-    is_decimal,
-    is_number,
-    is_text,
-    is_whole,
-    to_text,
-)
+from fairlead.memory.values import DOUBLE, INT, LONG, MOMENT, by_word, cast, is_decimal, is_whole
 
 Arrays = Sequence[pa.Array]
 UNITS: Final = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairlead.compiled.intake.rows import CheckedTable
 from fairlead.compiled.journal import messages_of as of_table
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError
-from fairlead.memory.files import CheckedTable
 from fairlead.rows import without_decisions
 
 

@@ -13,19 +13,18 @@ import pyarrow as pa
 from fairlead.compiled import hashes
 from fairlead.compiled.bindings import Bindings
 from fairlead.compiled.classes import bindings, classified, compressed, keys
-from fairlead.compiled.columns import coded
+from fairlead.compiled.intake import numbers
+from fairlead.compiled.intake.accepted import Accepted
+from fairlead.compiled.intake.columns import coded, column
 from fairlead.compiled.kernels import Int32s, Int64s
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.measure.measured import Measured
 from fairlead.measure.meter import Meter, MeteredTraffic, What, what
-from fairlead.memory import numbers
-from fairlead.memory.accepted import Accepted
 from fairlead.memory.dispatch import narrow
-from fairlead.memory.validate import column
 from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.layout import NONE
 from fairlead.replay.replays import Replays
-from fairlead.replay.table import grouped, has_control, traits_of
+from fairlead.replay.table import grouped, has_control, integers, traits_of
 from fairlead.results.comparison import Window
 
 AT_ONCE: Final = 1 << 18
@@ -65,11 +64,11 @@ class PreparedMessages:
         return MessageColumns(
             groups,
             group,
-            _whole(table, "priority", NONE),
+            integers(table, "priority", NONE),
             names,
             tenants,
-            _whole(table, "cost", 1),
-            _whole(table, "rollbacks", 0),
+            integers(table, "cost", 1),
+            integers(table, "rollbacks", 0),
             has_control(read),
         )
 
@@ -90,9 +89,10 @@ class PreparedMessages:
         messages = MeteredTraffic(
             priorities=columns.priorities is not None, tenants="tenant" in table.column_names
         )
+        ids = self.messages.ids.combine_chunks()
         messages.add(
             self.messages.times,
-            hashes.with_texts(hashes.new(len(table)), self.messages.ids).view(np.int64),
+            hashes.with_texts(hashes.new(len(table)), ids).view(np.int64),
             clusters,
             columns.priorities,
             columns.tenants,
@@ -130,18 +130,8 @@ class PreparedMessages:
 
 def prepared(messages: Accepted, plans: Sequence[Plan]) -> PreparedMessages:
     """Learn what is the same in all scenarios."""
-    time = column(messages.table, "time")
-    dated = not numbers.is_number(time.type)
-    if dated and numbers.is_text(time.type):
-        dated = bool(numbers.are_timestamps(time))
+    dated = numbers.dated(column(messages.table, "time"))
     return PreparedMessages(messages, narrow(messages.table, plans), dated)
-
-
-def _whole(table: pa.Table, name: str, missing: int) -> Int64s | None:
-    if name not in table.column_names:
-        return None
-    cells = numbers.integral(column(table, name))
-    return np.where(cells.known, cells.values, missing)
 
 
 class Simulation:

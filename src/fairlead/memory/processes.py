@@ -15,8 +15,8 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from fairlead.compiled.intake.accepted import Accepted
 from fairlead.errors import FairleadError
-from fairlead.memory.accepted import Accepted
 from fairlead.memory.prepared import PreparedMessages
 
 T = TypeVar("T")
@@ -68,13 +68,8 @@ def processes(ready: PreparedMessages, number: int) -> Iterator[ReplayProcesses]
 def save(ready: PreparedMessages, folder: Path) -> None:
     """Put messages where other processes `load` them."""
     messages = ready.messages
-    numbers = pa.table(
-        {
-            "id": messages.ids,
-            "time": messages.times,
-            "service": messages.services,
-        }
-    ).replace_schema_metadata({DATED: b"1" if ready.dated else b"0"})
+    numbers = pa.table({"time": messages.times, "service": messages.services})
+    numbers = numbers.replace_schema_metadata({DATED: b"1" if ready.dated else b"0"})
     for file, table in ((MESSAGES, messages.table), (READ, ready.read), (NUMBERS, numbers)):
         with (
             pa.OSFile(str(folder / file), "wb") as sink,
@@ -92,7 +87,6 @@ def load(folder: Path) -> PreparedMessages:
     numbers = table(NUMBERS)
     messages = Accepted(
         table(MESSAGES),
-        numbers.column("id").combine_chunks(),
         *(np.array(numbers.column(name)) for name in ("time", "service")),
     )
     return PreparedMessages(messages, table(READ), numbers.schema.metadata[DATED] == b"1")

@@ -13,13 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fairlead.balance.times import MICROS
-from fairlead.compiled.plan import Plan
-from fairlead.measure.facts import changes, made
-from fairlead.measure.measured import Farthest
-from fairlead.measure.meter import What
-from fairlead.measure.scenarios import Replayed, compared
-from fairlead.measure.tally import check_nothing_lost
-from fairlead.memory.accepted import (
+from fairlead.compiled.intake.accepted import (
     Accepted,
     accepted,
     one_tenant,
@@ -27,14 +21,26 @@ from fairlead.memory.accepted import (
     rejections,
     unique,
 )
+from fairlead.compiled.intake.columns import text
+from fairlead.compiled.intake.rows import (
+    CheckedTable,
+    ValidatedRows,
+    check_keys,
+    refuse_other_units,
+    validate,
+)
+from fairlead.compiled.plan import Plan
+from fairlead.measure.facts import changes, made
+from fairlead.measure.measured import Farthest
+from fairlead.measure.meter import What
+from fairlead.measure.scenarios import Replayed, compared
+from fairlead.measure.tally import check_nothing_lost
 from fairlead.memory.attempts import attempt_rows, late_of
-from fairlead.memory.dispatch import MemoryOptions, check_keys
-from fairlead.memory.files import CheckedTable
+from fairlead.memory.dispatch import MemoryOptions
 from fairlead.memory.journal import messages_of
 from fairlead.memory.prepared import PreparedMessages, measured, prepared
 from fairlead.memory.processes import at_once, processes
 from fairlead.memory.scale import scale_rate
-from fairlead.memory.validate import ValidatedRows, refuse_other_units, text, validate
 from fairlead.memory.write import write
 from fairlead.replay.scale import Scale, by_scale
 from fairlead.results.comparison import Comparison, Longest, ScenarioResult

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from fairlead.balance.times import MICROS, number
 from fairlead.compiled import hashes
 from fairlead.compiled.hashes import Hashes
+from fairlead.compiled.intake import numbers
+from fairlead.compiled.intake.columns import column, is_number, text
+from fairlead.compiled.intake.rows import CheckedTable
+from fairlead.compiled.intake.texts import is_text, to_text
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import Bools
-from fairlead.memory import numbers
-from fairlead.memory.files import CheckedTable
-from fairlead.memory.validate import column, text
-from fairlead.memory.values import to_text
 from fairlead.replay.scale import LIKE_A_COPY, Scale, latest_shift, like_a_copy, no_place
 
 ID, GROUP, TIME = "id", "group", "time"
@@ -119,7 +119,7 @@ def _later(time: pa.Array, copy: Int64s, shift: Int64s) -> pa.Array:
     moments = numbers.times(time)
     later = moments.values + shift
     kind = time.type
-    if numbers.is_text(kind):
+    if is_text(kind):
         texts = [
             word if not n else _text(word, int(at), known=bool(known))
             for word, n, at, known in zip(
@@ -127,7 +127,7 @@ def _later(time: pa.Array, copy: Int64s, shift: Int64s) -> pa.Array:
             )
         ]
         return pa.array(texts, pa.string())
-    if numbers.is_number(kind):
+    if is_number(kind):
         return _decimals(later, moments.known)
     zone = "UTC" if pa.types.is_timestamp(kind) and kind.tz is not None else None
     return pa.array(later, mask=~moments.known).cast(pa.timestamp("us", zone))

@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.balance.times import micros
+from fairlead.compiled.intake.columns import is_number
+from fairlead.compiled.intake.texts import TEXT, is_text, to_text
 from fairlead.errors import UserError
 
-TEXT: Final = pa.string()
 INT: Final = pa.int32()
 LONG: Final = pa.int64()
 DOUBLE: Final = pa.float64()
@@ -47,7 +48,6 @@ BLANK: Final = " \t\r\n"
 TRUE: Final = {"t", "true", "y", "yes", "1"}
 FALSE: Final = {"f", "false", "n", "no", "0"}
 EXACT: Final = Context(prec=80, rounding=ROUND_HALF_UP)
-PLAIN_FROM, PLAIN_TO = 1e-3, 1e7
 
 
 def kind_of(name: str) -> pa.DataType:
@@ -63,11 +63,6 @@ def kind_of(name: str) -> pa.DataType:
     raise UserError(f"found the type {name}, allowed: {allowed}")
 
 
-def is_text(kind: pa.DataType) -> bool:
-    """Whether it is a text."""
-    return bool(pa.types.is_string(kind))
-
-
 def is_whole(kind: pa.DataType) -> bool:
     """Whether it is an integer."""
     return bool(pa.types.is_integer(kind))
@@ -76,11 +71,6 @@ def is_whole(kind: pa.DataType) -> bool:
 def is_decimal(kind: pa.DataType) -> bool:
     """Whether it is a decimal."""
     return bool(pa.types.is_decimal(kind))
-
-
-def is_number(kind: pa.DataType) -> bool:
-    """Whether it is a number of any kind."""
-    return is_whole(kind) or is_decimal(kind) or pa.types.is_floating(kind)
 
 
 def by_word(words: pa.Array, read: Callable[[str], Any], kind: pa.DataType) -> pa.Array:
@@ -245,62 +235,3 @@ def _whole_seconds(moments: pa.Array, kind: pa.DataType) -> pa.Array:
     most = 1 << (kind.bit_width - 1)
     outside = (seconds < -most) | (seconds >= most)
     return pa.array(seconds, LONG, mask=np.asarray(moments.is_null()) | outside).cast(kind)
-
-
-def to_text(values: pa.Array) -> pa.Array:
-    """The values as Spark writes them."""
-    kind = values.type
-    if is_text(kind):
-        return values
-    if pa.types.is_null(kind):
-        return pa.nulls(len(values), TEXT)
-    if pa.types.is_floating(kind):
-        texts = [None if value is None else double_text(value) for value in values.to_pylist()]
-        return pa.array(texts, TEXT)
-    if pa.types.is_timestamp(kind):
-        return pa.array(
-            [
-                None if value is None else _shown_time(value)
-                for value in values.cast(pa.timestamp("us")).to_pylist()
-            ],
-            TEXT,
-        )
-    if is_decimal(kind):
-        return pa.array(
-            [None if value is None else str(value) for value in values.to_pylist()], TEXT
-        )
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return pa.array(
-            [
-                None if value is None else value.decode(errors="replace")
-                for value in values.to_pylist()
-            ],
-            TEXT,
-        )
-    return values.cast(TEXT)
-
-
-def double_text(value: float) -> str:
-    """A floating-point number as Java writes it: shortest, with a power of ten outside 1e-3..1e7.
-
-    >>> double_text(0.1), double_text(12345678.0), double_text(100.0), double_text(1e-4)
-    ('0.1', '1.2345678E7', '100.0', '1.0E-4')
-    """
-    if value != value:  # noqa: PLR0124 - so is NaN known
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or PLAIN_FROM <= abs(value) < PLAIN_TO:
-        plain = f"{Decimal(repr(value)):f}"
-        return plain if "." in plain else plain + ".0"
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    assert isinstance(exponent, int)  # it is no infinity  # noqa: S101
-    word = "".join(map(str, digits))
-    power = exponent + len(word) - 1
-    return f"{'-' if sign else ''}{word[0]}.{word[1:] or '0'}E{power}"
-
-
-def _shown_time(moment: Any) -> str:  # noqa: ANN401 - a datetime
-    shown = f"{moment:%Y-%m-%d %H:%M:%S}"
-    fraction = f"{moment.microsecond:06d}".rstrip("0")
-    return f"{shown}.{fraction}" if fraction else shown

@@ -19,17 +19,17 @@ from fairlead.balance.message import WHOLE_NUMBERS
 from fairlead.balance.objects import Ref, WorkerObject
 from fairlead.balance.policies.destinations import KIND
 from fairlead.balance.times import MICROS
+from fairlead.compiled.intake.accepted import accepted
+from fairlead.compiled.intake.columns import column, text
+from fairlead.compiled.intake.numbers import times
+from fairlead.compiled.intake.rows import CheckedTable, validate
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import Bools
 from fairlead.compiled.plan import Plan
 from fairlead.errors import UserError
-from fairlead.memory.accepted import accepted
 from fairlead.memory.attempts import attempt_rows
 from fairlead.memory.diff import last_attempts, rows_of
-from fairlead.memory.files import CheckedTable
-from fairlead.memory.numbers import times
 from fairlead.memory.prepared import prepared, simulated
-from fairlead.memory.validate import column, text, validate
 from fairlead.memory.whatif import messages_of, starts
 from fairlead.results.waited import Beside, Waited, WaitedAlternative
 from fairlead.runs.read_rows import RunFolder, rejection
@@ -39,7 +39,7 @@ READERS, PRIORITY = "readers", "priority"
 _, HIGHEST = WHOLE_NUMBERS[PRIORITY]
 
 
-class _Rows:
+class AttemptColumns:
     """The attempts of a scenario, as columns of numbers; times in microseconds."""
 
     def __init__(self, table: pa.Table) -> None:
@@ -56,29 +56,31 @@ class _Rows:
         self.finish, self.finished = finish
         waits = times(column(table, "wait"))
         until = np.where(self.started, self.start, self.finish)
-        self.came: Int64s = until - waits.values
-        self.known: Bools = waits.known
+        self.waiting_since: Int64s = until - waits.values
+        self.has_wait: Bools = waits.known
 
-    def beside(self, k: int) -> Beside:
-        finish = self.finish[k] / MICROS if self.finished[k] else None
+    def beside(self, row: int) -> Beside:
+        """An attempt, as it is shown beside another one."""
+        finish = self.finish[row] / MICROS if self.finished[row] else None
         return Beside(
-            self.ids[k],
-            self.groups[k],
-            int(self.readers[k]),
-            self.came[k] / MICROS,
-            self.start[k] / MICROS,
+            self.ids[row],
+            self.groups[row],
+            int(self.readers[row]),
+            self.waiting_since[row] / MICROS,
+            self.start[row] / MICROS,
             finish,
         )
 
     def ordered(self, which: Bools, by: Int64s) -> list[Beside]:
+        """Some of the attempts, in the order of a column."""
         places = np.flatnonzero(which)
-        return [self.beside(int(k)) for k in places[np.argsort(by[places], kind="stable")]]
+        return [self.beside(int(row)) for row in places[np.argsort(by[places], kind="stable")]]
 
 
 def why_it_waited(folder: Path, run: RunFolder, plan: Plan, message_id: str) -> Waited:
     """Explain the wait of a message of a scenario. Raises UserError where there is no such one."""
     table = rows_of(folder, run)
-    rows = _Rows(table)
+    rows = AttemptColumns(table)
     places = [k for k, name in enumerate(rows.ids) if name == message_id]
     if not places:
         rejected = rejection(folder, run.manifest["file_format"], message_id) or rejection(
@@ -88,9 +90,11 @@ def why_it_waited(folder: Path, run: RunFolder, plan: Plan, message_id: str) -> 
             f"{folder}: found no decision on {message_id!r}; "
             + (rejected or "no message has this id")
         )
-    last = max(places, key=lambda k: (rows.attempts[k], rows.came[k] if rows.known[k] else 0))
-    answer = _of(rows, last)
-    if not rows.known[last] or not rows.destinations[last]:
+    last = max(
+        places, key=lambda k: (rows.attempts[k], rows.waiting_since[k] if rows.has_wait[k] else 0)
+    )
+    answer = _without_others(rows, last)
+    if not rows.has_wait[last] or not rows.destinations[last]:
         return answer
     answer = _with_others(rows, last, answer)
     return (
@@ -98,45 +102,47 @@ def why_it_waited(folder: Path, run: RunFolder, plan: Plan, message_id: str) -> 
     )
 
 
-def _of(rows: _Rows, k: int) -> Waited:
+def _without_others(rows: AttemptColumns, row: int) -> Waited:
+    """What an attempt says by itself."""
     return Waited(
-        rows.ids[k],
-        rows.groups[k],
-        rows.clusters[k],
-        rows.destinations[k] or None,
-        rows.outcomes[k],
-        int(rows.attempts[k]),
-        int(rows.readers[k]) or None,
-        rows.came[k] / MICROS if rows.known[k] else None,
-        rows.start[k] / MICROS if rows.started[k] else None,
-        rows.finish[k] / MICROS if rows.finished[k] else None,
+        rows.ids[row],
+        rows.groups[row],
+        rows.clusters[row],
+        rows.destinations[row] or None,
+        rows.outcomes[row],
+        int(rows.attempts[row]),
+        int(rows.readers[row]) or None,
+        rows.waiting_since[row] / MICROS if rows.has_wait[row] else None,
+        rows.start[row] / MICROS if rows.started[row] else None,
+        rows.finish[row] / MICROS if rows.finished[row] else None,
     )
 
 
-def _with_others(rows: _Rows, k: int, waited: Waited) -> Waited:
+def _with_others(rows: AttemptColumns, row: int, waited: Waited) -> Waited:
     """Who was there before it, and who has gone before it."""
-    here = np.array(
+    started_here = np.array(
         [
-            name == rows.destinations[k] and cluster == rows.clusters[k]
+            name == rows.destinations[row] and cluster == rows.clusters[row]
             for name, cluster in zip(rows.destinations, rows.clusters, strict=True)
         ]
     )
-    here &= rows.started
-    here[k] = False
-    came = rows.came[k]
-    until = rows.start[k] if rows.started[k] else rows.finish[k]
-    in_work = here & (rows.start <= came) & (~rows.finished | (rows.finish > came))
-    before = here & (rows.start > came) & (rows.start < until)
-    later = np.array([rows.ids[j].encode() > rows.ids[k].encode() for j in range(len(here))])
-    after = (rows.came > came) | ((rows.came == came) & later)
-    held = here & (rows.readers == rows.readers[k]) & rows.finished & (rows.finish == until)
-    holders = rows.ordered(held & (rows.start < until), rows.start)
+    started_here &= rows.started
+    started_here[row] = False
+    since = rows.waiting_since[row]
+    until = rows.start[row] if rows.started[row] else rows.finish[row]
+    in_work = started_here & (rows.start <= since) & (~rows.finished | (rows.finish > since))
+    started_meanwhile = started_here & (rows.start > since) & (rows.start < until)
+    has_later_id = np.array([id_.encode() > rows.ids[row].encode() for id_ in rows.ids])
+    came_later = (rows.waiting_since > since) | ((rows.waiting_since == since) & has_later_id)
+    same_reader = started_here & (rows.readers == rows.readers[row])
+    freed_its_reader = same_reader & rows.finished & (rows.finish == until)
+    holders = rows.ordered(freed_its_reader & (rows.start < until), rows.start)
     return replace(
         waited,
         holding=rows.ordered(in_work, rows.readers),
-        earlier=rows.ordered(before & ~after, rows.start),
-        overtook=rows.ordered(before & after, rows.start),
-        until=holders[-1] if holders and rows.started[k] else None,
+        earlier=rows.ordered(started_meanwhile & ~came_later, rows.start),
+        overtook=rows.ordered(started_meanwhile & came_later, rows.start),
+        until=holders[-1] if holders and rows.started[row] else None,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,17 +14,17 @@ import pyarrow.compute as pc
 
 from fairlead.balance.message import SET_PRIORITY
 from fairlead.balance.times import MICROS
+from fairlead.compiled.intake.accepted import accepted
+from fairlead.compiled.intake.columns import column, text
+from fairlead.compiled.intake.numbers import times
+from fairlead.compiled.intake.rows import CheckedTable, validate
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import taken
 from fairlead.compiled.plan import Plan
 from fairlead.errors import MessageError, UserError
-from fairlead.memory.accepted import accepted
 from fairlead.memory.attempts import attempt_rows
 from fairlead.memory.diff import last_attempts, rows_of
-from fairlead.memory.files import CheckedTable
-from fairlead.memory.numbers import times
 from fairlead.memory.prepared import prepared, simulated
-from fairlead.memory.validate import column, text, validate
 from fairlead.results.whatif import RaiseEffect, Shift
 from fairlead.rows import ATTEMPT, DECISION
 from fairlead.runs.constants import MAX_LISTED, MAX_NAMED
@@ -49,22 +49,29 @@ def what_if(
     ready = prepared(accepted(with_raise), [plan])
     known, attempts = simulated(ready, plan)
     again = attempt_rows(ready.messages, known, attempts, dated=False)
-    whose = dict(
+    group_by_id = dict(
         zip(text(messages, "id").to_pylist(), text(messages, "group").to_pylist(), strict=True)
     )
-    return _effect(starts(last_attempts(rows)), starts(last_attempts(again)), whose, group)
+    return _effect(starts(last_attempts(rows)), starts(last_attempts(again)), group_by_id, group)
 
 
 def messages_of(rows: pa.Table) -> pa.Table:
     """The messages that a scenario's decisions are about, their times in seconds."""
     first = rows.filter(pc.equal(column(rows, "attempt").cast(pa.int64()), 1))
     names = [name for name in first.column_names if name not in (*DECISION, *ATTEMPT)]
-    ids = text(first, "id").to_pylist()
-    places: Int64s = np.array([*{name: k for k, name in reversed([*enumerate(ids)])}.values()])
-    messages = taken(first.select(names), np.sort(places))
+    places = _first_places(text(first, "id").to_pylist())
+    messages = taken(first.select(names), places)
     at = times(column(messages, "time"))
     exact = _exact(at.values.tolist(), pa.decimal128(38, 6))
     return messages.set_column(names.index("time"), "time", exact)
+
+
+def _first_places(ids: list[str]) -> Int64s:
+    """Where each id stands for the first time, in order."""
+    first: dict[str, int] = {}
+    for place, name in enumerate(ids):
+        first.setdefault(name, place)
+    return np.array([*first.values()], np.int64)
 
 
 def _check_order(messages: pa.Table) -> None:
@@ -82,6 +89,34 @@ def _check_order(messages: pa.Table) -> None:
 def _with_raise(messages: pa.Table, group: str, time: int, priority: int) -> pa.Table:
     """The same messages, and one in each cluster that has the group, which raises it."""
     names = [name for name in ("cluster", "tenant") if name in messages.column_names]
+    members = _members(messages, group)
+    owners = sorted(
+        {*zip(*(text(members, name).to_pylist() for name in names), strict=True)} or {()}
+    )
+    messages = _with_texts(messages, ("id", "group", "type", *names, "priority"))
+    raise_rows = [
+        {
+            **dict(zip(names, owner, strict=True)),
+            "id": f"{RAISE}-{k}",
+            "group": group,
+            "type": SET_PRIORITY,
+            "priority": str(priority),
+            "time": time,
+        }
+        for k, owner in enumerate(owners)
+    ]
+    columns = []
+    for field in messages.schema:
+        values = [row.get(field.name) for row in raise_rows]
+        if field.name == "time":
+            columns.append(_exact(values, field.type))
+        else:
+            columns.append(pa.array(values, field.type))
+    return pa.concat_tables([messages, pa.Table.from_arrays(columns, schema=messages.schema)])
+
+
+def _members(messages: pa.Table, group: str) -> pa.Table:
+    """The messages of a group. Raises UserError where there are none."""
     groups = text(messages, "group")
     members = messages.filter(pc.equal(groups, group))
     if not len(members):
@@ -92,37 +127,19 @@ def _with_raise(messages: pa.Table, group: str, time: int, priority: int) -> pa.
             f"--promote: found {group!r}, allowed: a group of the scenario's messages"
             + (f", such as {known}" if known else "; none of them has one")
         )
-    whose = sorted(
-        {*zip(*(text(members, name).to_pylist() for name in names), strict=True)} or {()}
-    )
-    texts = dict.fromkeys(("id", "group", "type", *names), pa.string())
-    for name in (*texts, "priority"):
-        have = text(messages, name)
-        place = messages.column_names.index(name) if name in messages.column_names else None
-        messages = (
-            messages.append_column(name, have)
-            if place is None
-            else messages.set_column(place, name, have)
-        )
-    more = [
-        {
-            **dict(zip(names, owner, strict=True)),
-            "id": f"{RAISE}-{k}",
-            "group": group,
-            "type": SET_PRIORITY,
-            "priority": str(priority),
-            "time": time,
-        }
-        for k, owner in enumerate(whose)
-    ]
-    columns = []
-    for field in messages.schema:
-        values = [row.get(field.name) for row in more]
-        if field.name == "time":
-            columns.append(_exact(values, field.type))
+    return members
+
+
+def _with_texts(messages: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The same messages, with each of these columns as text."""
+    for name in names:
+        values = text(messages, name)
+        if name in messages.column_names:
+            place = messages.column_names.index(name)
+            messages = messages.set_column(place, name, values)
         else:
-            columns.append(pa.array(values, field.type))
-    return pa.concat_tables([messages, pa.Table.from_arrays(columns, schema=messages.schema)])
+            messages = messages.append_column(name, values)
+    return messages
 
 
 def _exact(micros: list[object], kind: pa.DataType) -> pa.Array:
@@ -140,22 +157,24 @@ def starts(rows: pa.Table) -> dict[str, int]:
     return firsts
 
 
-def _effect(before: Starts, after: Starts, whose: Mapping[str, str], group: str) -> RaiseEffect:
+def _effect(
+    before: Starts, after: Starts, group_by_id: Mapping[str, str], group: str
+) -> RaiseEffect:
     moved = [
         (name, start / MICROS, (after[name] - start) / MICROS)
         for name, start in before.items()
-        if name in after and name in whose
+        if name in after and name in group_by_id
     ]
-    members = [move for move in moved if whose[move[0]] == group]
-    others = [move for move in moved if whose[move[0]] != group]
-    sooner = sorted((start, name, later) for name, start, later in members if later < 0)
+    members = [move for move in moved if group_by_id[move[0]] == group]
+    others = [move for move in moved if group_by_id[move[0]] != group]
+    sooner = sorted((start, name, delay) for name, start, delay in members if delay < 0)
     delayed = [move for move in others if move[2] > 0]
     hurt: dict[str, list[tuple[float, float]]] = {}
-    for name, start, later in delayed:
-        hurt.setdefault(whose[name] or name, []).append((later, start))
+    for name, start, delay in delayed:
+        hurt.setdefault(group_by_id[name] or name, []).append((delay, start))
     listed = [
         Shift(
-            name, len(delays), min(start for _, start in delays), max(later for later, _ in delays)
+            name, len(delays), min(start for _, start in delays), max(delay for delay, _ in delays)
         )
         for name, delays in hurt.items()
     ]
@@ -163,10 +182,10 @@ def _effect(before: Starts, after: Starts, whose: Mapping[str, str], group: str)
     return RaiseEffect(
         group=group,
         waiting=len(sooner),
-        raised=[Shift(name, 1, start, later) for start, name, later in sooner[:MAX_LISTED]],
+        raised=[Shift(name, 1, start, delay) for start, name, delay in sooner[:MAX_LISTED]],
         delayed=len(delayed),
-        longest=max(0.0, *(later for _, _, later in others)) if others else 0.0,
-        total=sum(later for _, _, later in delayed),
+        longest=max(0.0, *(delay for _, _, delay in others)) if others else 0.0,
+        total=sum(delay for _, _, delay in delayed),
         hurt=listed[:MAX_LISTED],
-        sooner=sum(later < 0 for _, _, later in others),
+        sooner=sum(delay < 0 for _, _, delay in others),
     )

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from fairlead.memory.values import double_text, is_text, to_text
+from fairlead.compiled.intake.texts import double_text, is_text, to_text
 from fairlead.runs.constants import SPELLED_OUT
 
 ROWS_A_GROUP: Final = 1 << 20

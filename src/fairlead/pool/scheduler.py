@@ -201,7 +201,7 @@ class Scheduler:
             self._settle(core)
 
     def _ring(self) -> None:
-        """Something is due."""
+        """Do what is due by now; the timer calls this."""
         with self.lock:
             now = self._time()
             for core in self.cores.values():

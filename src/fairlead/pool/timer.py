@@ -10,7 +10,7 @@ class PoolTimer:
     """Calls a function once, after the time that was set last."""
 
     def __init__(self, ring: Callable[[], object]) -> None:
-        """Nothing is set."""
+        """No time is set yet. `ring`: the function to call."""
         self._ring = ring
         self._thread: threading.Timer | None = None
 

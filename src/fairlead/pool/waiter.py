@@ -12,7 +12,7 @@ class ThreadWaiter:
     __slots__ = ("_lock",)
 
     def __init__(self) -> None:
-        """Nothing has come."""
+        """Nobody has woken this thread yet."""
         self._lock = Lock()
         self._lock.acquire()
 
@@ -32,7 +32,7 @@ class TaskWaiter:
     __slots__ = ("_loop", "_thread", "future")
 
     def __init__(self) -> None:
-        """Nothing has come."""
+        """Nobody has woken this coroutine yet."""
         self._loop = asyncio.get_running_loop()
         self.future: asyncio.Future[bool] = self._loop.create_future()
         self._thread = get_ident()

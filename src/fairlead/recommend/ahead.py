@@ -25,7 +25,7 @@ class Trials(Protocol):
         """This cluster is likely to be tried soon."""
 
     def __call__(self, cluster: Cluster) -> TrialOutcome:
-        """Try a cluster."""
+        """Replay the messages with a cluster, and measure the waits."""
 
 
 class Alone:
@@ -42,7 +42,7 @@ class Alone:
         """It is tried when it is asked for."""
 
     def __call__(self, cluster: Cluster) -> TrialOutcome:
-        """Try a cluster."""
+        """Replay the messages with a cluster, and measure the waits."""
         return trial(self.ready, cluster, self.changes, self.target, unserved=self.unserved)
 
 

@@ -52,7 +52,7 @@ class SearchRequest:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What was found."""
+    """What a search has found: the recommendation, and its cluster."""
 
     recommendation: Recommendation
     cluster: Cluster

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from fairlead.balance.change import Change
 from fairlead.balance.cluster import Cluster
-from fairlead.compiled.columns import coded
+from fairlead.compiled.intake.columns import coded
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.plan import Plan
 from fairlead.measure.light import Light
@@ -76,7 +76,6 @@ def part(ready: PreparedMessages, rows: Int64s) -> PreparedMessages:
     at = pa.array(rows)
     some = type(messages)(
         messages.table.take(at),
-        messages.ids.take(at),
         messages.times[rows],
         messages.services[rows],
     )

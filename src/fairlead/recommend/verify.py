@@ -131,7 +131,7 @@ def more_traffic(ready: PreparedMessages, percent: int) -> PreparedMessages:
     traffic = part(ready, rows[order])
     copied = (rows != np.arange(len(rows)))[order]
     messages = type(traffic.messages)(
-        traffic.messages.table, traffic.messages.ids, when[order], traffic.messages.services
+        traffic.messages.table, when[order], traffic.messages.services
     )
     return PreparedMessages(messages, _renamed(traffic.read, copied), traffic.dated)
 

@@ -108,7 +108,7 @@ def flow(
 
 
 def chosen(m: Ints, a: Indexes, rule: Any, v: int, _: Int64s, __: int) -> int:  # noqa: ANN401
-    """Ask the rule."""
+    """The member that the rule chooses among those that are eligible."""
     start, stop = m[v + eligible.MEMBERS_START], m[v + eligible.MEMBERS_STOP]
     return choose(state_of(rule), a, start, stop)  # type: ignore[name-defined,no-any-return]  # noqa: F821
 

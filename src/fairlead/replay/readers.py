@@ -118,4 +118,4 @@ def rest(m: Ints, r: int) -> None:
 COMPILED = (work, look, begin, given, end_attempts, rest)
 """What does not depend on the choice rule."""
 OF_A_RULE = (undo, complete)
-"""What does."""
+"""What depends on the choice rule."""

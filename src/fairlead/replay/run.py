@@ -146,7 +146,7 @@ class Run(ABC):
         return answer
 
     def collect(self, attempts: Attempts) -> None:
-        """These are over."""
+        """Take up attempts that are over."""
         self._over.append(attempts)
 
     # changes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -11,29 +11,19 @@ import pyarrow.compute as pc
 from fairlead.balance.changes import GivenChanges, changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.journal import check_names
-from fairlead.balance.message import SET_PRIORITY, WHOLE_NUMBERS
+from fairlead.balance.message import SET_PRIORITY
 from fairlead.balance.times import MICROS
 from fairlead.compiled.arrow_input import table_of
 from fairlead.compiled.classes import bindings, classified, keys
-from fairlead.compiled.columns import (
-    check_keys,
-    checked,
-    coded,
-    dates,
-    dictionary_column,
-    order_of,
-    services_of,
-    text,
-    times_of,
-    whole_numbers,
-)
+from fairlead.compiled.intake.accepted import Accepted
+from fairlead.compiled.intake.columns import coded, column, text
+from fairlead.compiled.intake.numbers import dated, integral
+from fairlead.compiled.intake.texts import is_text
+from fairlead.compiled.intake.whole import whole
 from fairlead.compiled.journal import messages_of, rows_of
 from fairlead.compiled.kernels import Int32s, Int64s
-from fairlead.compiled.labels import Codes
-from fairlead.compiled.order import taken
+from fairlead.compiled.labels import Codes, dictionary_column
 from fairlead.compiled.plan import ClassifiedPlan, Plan
-from fairlead.compiled.required_columns import ALL_WORK, check_columns
-from fairlead.errors import MessageError
 from fairlead.replay.batch import Attempts, Batch, Traits
 from fairlead.replay.layout import NEVER, NONE
 from fairlead.replay.replays import Replays
@@ -68,17 +58,10 @@ def replay(
     table = messages_of(table_of(messages), base_plan)
     if journal:
         check_names(table.column_names, base_plan.relevant_attributes)
-    table = checked(table, base_plan.relevant_attributes, trust_ids=trust_ids)
-    _check_added(table)
-    check_columns(base_plan, table.column_names, "messages")
-    check_keys(table, base_plan)
-    times = times_of(table)
-    order = order_of(table, times)
-    if order is not None:
-        table, times = taken(table, order), times[order]
+    messages_in_order = whole(table, base_plan, trust_ids=trust_ids, worked=True)
+    table = messages_in_order.table
     plan, codes = classified(table, base_plan)
-    batch, groups, tenants = batch_of(table, plan, codes, times)
-    _check_tenants(table, plan, batch, tenants)
+    batch, groups, tenants = batch_of(messages_in_order, plan, codes)
     replays = Replays(plan, traits_of(batch, raises=has_control(table)))
     replays.feed(batch, groups, tenants)
     replays.finish()
@@ -90,65 +73,30 @@ def replay(
     return rows_of(table, plan, codes, attempts.since, attempts.message) if journal else table
 
 
-def _check_added(messages: pa.Table) -> None:
-    """Refuse a table with a column that would be there twice."""
-    for name in ATTEMPT:
-        if name in messages.column_names:
-            raise MessageError(f"messages: column {name!r} is what a replay adds; rename it")
-
-
 def batch_of(
-    messages: pa.Table, plan: ClassifiedPlan, codes: Int32s, times: Int64s
+    messages: Accepted, plan: ClassifiedPlan, codes: Int32s
 ) -> tuple[Batch, int, list[str]]:
     """The messages as columns of numbers; how many groups there are, and the tenants' names."""
-    groups, group = grouped(messages)
-    tenant, tenants = coded(messages, "tenant")
-    numbers = keys(messages, plan, codes)
+    table = messages.table
+    groups, group = grouped(table)
+    tenant, tenants = coded(table, "tenant")
+    numbers = keys(table, plan, codes)
     nothing = np.zeros(0, np.int64)
     batch = Batch(
         codes,
-        times,
-        services(messages),
-        np.arange(len(messages)),
+        messages.times,
+        messages.services,
+        np.arange(len(table)),
         nothing,
         nothing if numbers is None else numbers,
         group,
-        whole(messages, "priority", NONE),
+        integers(table, "priority", NONE),
         tenant if len(tenants) > 1 else None,
-        whole(messages, "cost", 1),
-        whole(messages, "rollbacks", 0),
-        bindings(messages, plan, codes),
+        integers(table, "cost", 1),
+        integers(table, "rollbacks", 0),
+        bindings(table, plan, codes),
     )
     return batch, groups, tenants
-
-
-def _check_tenants(
-    messages: pa.Table, plan: ClassifiedPlan, batch: Batch, tenants: Sequence[str]
-) -> None:
-    """Refuse a group, inside its cluster, that has messages of several tenants."""
-    if batch.groups is None or batch.tenants is None:
-        return
-    names = [cluster.name for cluster in plan.clusters]
-    whose, words = coded(messages, "cluster")
-    place = {name: k for k, name in enumerate(names)}
-    if len(names) == 1:
-        place[""] = 0
-    where = np.array([place.get(word, NONE) for word in words], np.int64)[whose]
-    rows = np.flatnonzero((batch.groups != NONE) & (where != NONE))
-    group = batch.groups[rows] * len(names) + where[rows]
-    tenant = batch.tenants[rows]
-    owner = np.empty(group.max(initial=0) + 1, np.int64)
-    owner[group[::-1]] = tenant[::-1]  # the first is written last
-    wrong = np.flatnonzero(owner[group] != tenant)
-    if len(wrong):
-        first = int(wrong[0])
-        row = int(rows[first])
-        raise MessageError(
-            f"messages: id {text(messages, 'id')[row].as_py()!r} has the tenant "
-            f"{tenants[tenant[first]]!r}, but its group {text(messages, 'group')[row].as_py()!r} "
-            f"has {tenants[owner[group[first]]]!r} since its first message; "
-            "allowed: one tenant for a group"
-        )
 
 
 def traits_of(batch: Batch, *, raises: bool) -> Traits:
@@ -179,30 +127,12 @@ def grouped(messages: pa.Table) -> tuple[int, Int64s | None]:
     return len(words), numbers
 
 
-def services(messages: pa.Table) -> Int64s:
-    """How long each message takes, in microseconds. Raises MessageError."""
-    durations = services_of(messages, ALL_WORK)
-    if durations is None:
-        raise MessageError(
-            f"messages: no column 'service_time', found: {', '.join(messages.column_names)}; "
-            "a replay needs the seconds that each message takes"
-        )
-    return durations
-
-
-def whole(messages: pa.Table, name: str, missing: int) -> Int64s | None:
-    """A column of whole numbers, `missing` where a row has none; None: there is no such column."""
+def integers(messages: pa.Table, name: str, missing: int) -> Int64s | None:
+    """A column of integers, `missing` where a row has none; None: there is no such column."""
     if name not in messages.column_names:
         return None
-    numbers = pc.fill_null(whole_numbers(messages, name), missing).to_numpy()
-    values = numbers[numbers != missing] if missing == NONE else numbers
-    least, most = WHOLE_NUMBERS[name]
-    if len(values) and not least <= values.min() <= values.max() <= most:
-        raise MessageError(
-            f"messages: {name}: found {values.min()} to {values.max()}, "
-            f"allowed: an integer from {least} to {most}, or none"
-        )
-    return np.asarray(numbers, np.int64)
+    cells = integral(column(messages, name))
+    return np.where(cells.known, cells.values, missing)
 
 
 def _with_attempts(messages: pa.Table, plan: ClassifiedPlan, attempts: Attempts) -> pa.Table:
@@ -234,8 +164,9 @@ def attempt_columns(
 
 def _moments(messages: pa.Table, times: Int64s) -> pa.Array:
     """Times as the table's own are given: timestamps, or numbers of seconds."""
-    kind = dates(messages)
     mask = times == NEVER
-    if kind is None:
+    time = column(messages, "time")
+    if not dated(time):
         return pa.array(times / MICROS, mask=mask)
-    return pa.array(times, mask=mask).cast(kind)
+    zone = "UTC" if is_text(time.type) else getattr(time.type, "tz", None)
+    return pa.array(times, mask=mask).cast(pa.timestamp("us", zone))

@@ -125,4 +125,4 @@ def hand_back(m: Ints, g: int) -> None:
 COMPILED = (start_watch, together, drop_watch, acknowledge, end, hand_back)
 """What does not depend on the choice rule."""
 OF_A_RULE = (time_out,)
-"""What does."""
+"""What depends on the choice rule."""

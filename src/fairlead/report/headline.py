@@ -25,7 +25,7 @@ class Head:
 
 
 def headline(run: Summary, names: ShortNames) -> Head:
-    """Of a dispatch."""
+    """The headline of the page about a dispatch."""
     policies = run.for_report.policies
     under = (
         f"under {policies.shown[0].policy}"

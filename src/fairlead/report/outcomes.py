@@ -25,7 +25,7 @@ class Outcomes:
 
 
 def outcomes(run: Summary) -> Outcomes:
-    """Of a dispatch."""
+    """How the messages of a dispatch ended, by outcome."""
     counts = ", ".join(f"{n:,} {outcome}" for outcome, n in run.outcomes.items()) or "none"
     text = (
         f"{plural(run.read, 'message')} in = {run.decided:,} decided + {run.rejected:,} rejected. "

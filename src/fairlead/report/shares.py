@@ -35,7 +35,7 @@ class Shares:
 
 
 def shares(run: Summary, names: ShortNames) -> Shares:
-    """Of a dispatch."""
+    """How a dispatch has spread the messages over the destinations."""
     called = zip(titles(run.phases), run.phases, strict=True)
     busy = [(title, phase) for title, phase in called if phase.messages]
     some = [pair for pair in busy if pair[1].routed]

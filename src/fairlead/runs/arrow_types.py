@@ -10,6 +10,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from fairlead.compiled.intake.columns import DIGITS, plain_kind
 from fairlead.errors import UserError
 from fairlead.runs.files import MAX_SCHEMAS, Kind, files_in, is_pattern
 from fairlead.runs.paths import local
@@ -21,15 +22,8 @@ OTHERS: Final = {
     pa.uint32(): pa.int64(),
     pa.uint64(): pa.decimal128(20, 0),
     pa.null(): pa.int32(),
-    pa.large_binary(): pa.binary(),
-    pa.binary_view(): pa.binary(),
-    pa.large_string(): pa.string(),
-    pa.string_view(): pa.string(),
-    pa.date64(): pa.date32(),
 }
 """What Spark has instead of those that it has not; of nothing, the integers that are stored."""
-DIGITS: Final = 38
-"""Of the longest decimal."""
 
 
 def as_spark_has(kind: pa.DataType) -> pa.DataType | None:
@@ -38,18 +32,15 @@ def as_spark_has(kind: pa.DataType) -> pa.DataType | None:
         return as_spark_has(kind.value_type)
     if isinstance(kind, pa.BaseExtensionType):
         return None if kind == pa.uuid() else as_spark_has(kind.storage_type)
-    if pa.types.is_fixed_size_binary(kind):
-        return pa.binary()
-    if pa.types.is_decimal(kind):
-        whole = kind.precision <= DIGITS
-        return pa.decimal128(kind.precision, kind.scale) if whole else None
+    if pa.types.is_decimal(kind) and kind.precision > DIGITS:
+        return None
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", None if kind.tz is None else "UTC")
     if pa.types.is_duration(kind):  # they are stored as numbers of their unit
         return pa.int64()
     if pa.types.is_time(kind) or pa.types.is_float16(kind) or pa.types.is_interval(kind):
         return None
-    return OTHERS.get(kind, kind)
+    return OTHERS.get(kind, plain_kind(kind))
 
 
 def schema_of(path: str, kind: Kind) -> pa.Schema | None:

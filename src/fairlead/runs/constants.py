@@ -15,8 +15,6 @@ MALFORMED: Final = PREFIX + "malformed"
 """The column that says why a line of a file is no row, such as one of CSV with too few cells."""
 ROW_DIGITS: Final = 10
 """Row numbers are padded, so that ids of one file sort in the file's order."""
-LONGEST_SHOWN: Final = 60
-"""Letters of what was found, in the reason of a rejection."""
 NO_CHARACTER: Final = "\ufffd"
 """What is read of bytes that are no UTF-8."""
 CSV: Final = {

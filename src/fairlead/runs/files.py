@@ -15,8 +15,8 @@ from typing import Final, NamedTuple, NoReturn
 
 from fairlead.balance.objects import listed
 from fairlead.compiled.required_columns import named
+from fairlead.compiled.row_checks import LONGEST_SHOWN
 from fairlead.errors import MessageError, UserError
-from fairlead.runs.constants import LONGEST_SHOWN
 from fairlead.runs.paths import local
 from fairlead.runs.read_options import checked
 

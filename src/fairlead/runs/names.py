@@ -72,14 +72,8 @@ def check_replayed(names: Sequence[str], where: str, plans: Iterable[Plan]) -> N
         if name in (column.lower() for column in names):
             line = f"{where}: column {name!r} is what a replay adds; rename it"
             raise MessageError(line, renaming(line, name))
-    if "service_time" not in names:
-        line = (
-            f"{where}: no column 'service_time', found: {named(names)}; a replay needs the "
-            "seconds that each message takes"
-        )
-        raise MessageError(line, mapping(line, "service_time"))
     for plan in plans:
-        check_columns(plan, names, where)
+        check_columns(plan, names, where, worked=True)
 
 
 def names_of(

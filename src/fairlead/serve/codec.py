@@ -95,7 +95,7 @@ class Char(str):
 
 
 class Float(float):
-    """Of four bytes."""
+    """A floating-point number of four bytes."""
 
     __slots__ = ()
 
@@ -205,7 +205,7 @@ class Budget:
     """How many values may still be found in what belongs together."""
 
     def __init__(self) -> None:
-        """All of them."""
+        """None of the values has been found yet."""
         self._left = MOST_VALUES
 
     def take(self, count: int) -> None:

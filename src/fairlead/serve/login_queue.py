@@ -20,7 +20,7 @@ class LoginQueue:
     """
 
     def __init__(self) -> None:
-        """Nobody waits."""
+        """Nobody waits for a check of a password yet."""
         self._is_taken = False
         self._strangers: Final[Line] = {}
         self._users: Final[Line] = {}

@@ -24,7 +24,10 @@ def page(server: Server) -> str:
     """The text that Prometheus reads. Another thread may ask while the server goes on."""
     exposition = Exposition()
     counts, sessions = server.access.counts, list(server.sessions)
-    for state, value in (("unknown", counts.unknown), ("known", sum(list(counts.known.values())))):
+    for state, value in (
+        ("unknown", counts.unknown_count),
+        ("known", sum(list(counts.known.values()))),
+    ):
         exposition.add(
             *("fairlead_serve_connections", "gauge", {"state": state}, value),
             meaning="Connections, by whether the peer has said who it is.",

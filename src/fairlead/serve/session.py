@@ -36,13 +36,13 @@ class Acceptor(Protocol):
     """Those from which nothing is read for now."""
 
     def joined(self, session: Session) -> None:
-        """It has connected."""
+        """A session has connected."""
 
     def entered(self, session: Session, user: str) -> tuple[Connection, ClientConnection]:
         """Its peer has said who it is, and begins with AMQP."""
 
     def left(self, session: Session) -> None:
-        """It is gone."""
+        """A session is gone."""
 
     def moved(self) -> None:
         """Something has happened: ask the store, and answer the peers."""

@@ -61,7 +61,7 @@ class Front(Rep):
         self._bytes: Counter[Pipe] = Counter()
         """Of all of these."""
         self._all = 0
-        """Of all requesters."""
+        """The bytes of the requests of all requesters that have no reply."""
         self._ahead: set[Pipe] = set()
         """Those of whose requests so many have no reply that nothing more is read from them."""
         self._received: Counter[Pipe] = Counter()
@@ -207,7 +207,7 @@ class Front(Rep):
 
 
 class Back(Requester):
-    """Where workers are."""
+    """The side of a device on which the workers are."""
 
     resends = False  # the requester does
 

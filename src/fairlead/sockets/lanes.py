@@ -20,7 +20,7 @@ SPARE: Final = 16
 
 
 class QueuedItem(Interface):
-    """What can wait."""
+    """A message that can wait in a lane."""
 
     lane: Lane
     """See `Ring.lane`."""
@@ -46,7 +46,7 @@ class _LaneLine(Generic[T]):
 
     @property
     def place(self) -> int:
-        """Of the first."""
+        """The place of the first that waits here; NOWHERE if nobody does."""
         return next(iter((self.again or self.new).values()), NOWHERE)
 
     def queue_of(self, item: T) -> OrderedDict[T, int] | None:

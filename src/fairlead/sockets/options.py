@@ -43,19 +43,19 @@ def check_messages(value: object) -> None:
 
 
 def check_size(value: object) -> None:
-    """A `max_size`."""
+    """Refuse what cannot be a `max_size`. Raises SocketError."""
     if not _whole(value, 1):
         raise refusal("max_size", value, f"1 to {LONGEST} bytes")
 
 
 def check_memory(value: object) -> None:
-    """A `memory`."""
+    """Refuse what cannot be a `memory`. Raises SocketError."""
     if not _whole(value, 1):
         raise refusal("memory", value, "1 byte or more")
 
 
 def check_listener(value: object) -> None:
-    """An `on_event`."""
+    """Refuse what cannot be an `on_event`. Raises SocketError."""
     if value is not None and (not callable(value) or inspect.iscoroutinefunction(value)):
         raise refusal("on_event", value, "a function of a SocketEvent, or None")
 
@@ -73,7 +73,7 @@ def check_ttl(value: object) -> None:
 
 
 def check_backoff(value: object) -> None:
-    """A `reconnect`."""
+    """Refuse what cannot be a `reconnect`. Raises SocketError."""
     if isinstance(value, tuple | list) and len(value) == 2 and all(map(_seconds, value)):
         first, most = value
         if first <= most:
@@ -106,13 +106,13 @@ def check_timeout(value: object) -> None:
 
 
 def check_flag(name: str, value: object) -> None:
-    """Yes or no."""
+    """Refuse what is neither True nor False. Raises SocketError."""
     if not isinstance(value, bool):
         raise refusal(name, value, "True or False")
 
 
 def check_cluster(value: object) -> None:
-    """Whose policy chooses."""
+    """Refuse what is no Cluster. Raises SocketError."""
     if not isinstance(value, Cluster):
         raise refusal("cluster", value, "a Cluster (Cluster.of, load_clusters)")
 

@@ -39,7 +39,7 @@ class Request:
 
     @property
     def body(self) -> bytes:
-        """What was asked."""
+        """The body of the request."""
         self.raw = bytes(self.raw)
         return self.raw
 

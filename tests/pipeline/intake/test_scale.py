@@ -81,6 +81,7 @@ def test_other_seeds_choose_others(traffic: DataFrame) -> None:
     assert abs(len(one & other) - N / 4) < N / 20
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("rate", ["0.5", "2.5"])
 def test_partitions_do_not_matter(traffic: DataFrame, rate: str) -> None:
     one, other = (

@@ -30,6 +30,7 @@ def some(random: Random, n: int) -> Decided:
     return found
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("seed", range(3))
 def test_counts_are_those_of_plain_python(spark: SparkSession, seed: int) -> None:
     random = Random(seed)  # noqa: S311
@@ -118,6 +119,7 @@ def test_a_table_that_dispatch_did_not_make_is_refused(spark: SparkSession) -> N
         compare(run, run.drop("outcome"))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("early", "late"), [("9.5", "10.0"), ("2026-11-16T08:00:00Z", "2026-11-16T08:00:00.500Z")]
 )

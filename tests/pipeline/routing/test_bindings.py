@@ -98,6 +98,7 @@ def test_what_erred_before_its_opener_was_bound_stays_an_error(spark: SparkSessi
     assert found == in_memory(rows, [MQ, TURNS], [DOWN, ENABLED])
 
 
+@pytest.mark.slow
 def test_the_latest_time_so_far_tells_how_a_message_is_bound(spark: SparkSession) -> None:
     """Where positions order the messages, a change once made stays made."""
     pair = {**PLAIN, "remote": [{"name": "A"}, {"name": "B"}]}
@@ -167,6 +168,7 @@ def test_spark_keeps_of_a_table_what_somebody_has(spark: SparkSession) -> None:
     assert not keeps(spark)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("policy", ["broadcast", "smartsockets"])
 def test_each_message_is_counted_once_beside_clusters_that_fan_out(
     spark: SparkSession, tmp_path: Any, policy: str

@@ -63,6 +63,7 @@ def without_python(plan: str) -> bool:
     return "Python" not in plan and "ArrowEval" not in plan
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("policy", CLUSTERS)
 @pytest.mark.parametrize("partitions", ["1", "7"])
 def test_each_message_gets_what_a_table_in_memory_gets(
@@ -103,6 +104,7 @@ def several(n: int) -> tuple[list[Cluster], pa.Table]:
     return clusters, table.append_column("type", pa.array(kinds))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(("n", "counted"), [(2, True), (10, True), (12, False)])
 def test_many_streams_are_counted_side_by_side(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, n: int, *, counted: bool
@@ -142,6 +144,7 @@ def test_streams_are_counted_alike_where_nothing_is_compiled(spark: SparkSession
     assert [row.asDict() for row in found] == wanted
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("n", [1, 6, 30])
 def test_files_that_follow_one_another_stay_where_they_are(
     spark: SparkSession, tmp_path: Path, n: int
@@ -183,6 +186,7 @@ def test_files_that_other_tasks_read_stop_the_job(spark: SparkSession, tmp_path:
         other.decisions().collect()
 
 
+@pytest.mark.slow
 def test_positions_order_the_messages(spark: SparkSession) -> None:
     table = traffic(positions=True)
     frame = spark.createDataFrame(table).repartition(3)

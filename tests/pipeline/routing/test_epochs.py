@@ -34,6 +34,7 @@ def scenario(policy: str, random: Random) -> engines.Scenario:
     return {"policy": policy, "options": options, "destination": destinations}, messages, changes
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_group_goes_one_way_in_an_epoch(policy: str) -> None:
     random = Random()  # noqa: S311 - not for secrets

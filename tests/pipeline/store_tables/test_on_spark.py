@@ -51,6 +51,7 @@ def table(spark: SparkSession, url: str, name: str, **options: object) -> DataFr
     return spark.read.format("fairlead").options(store=url, **texts).load(name)
 
 
+@pytest.mark.slow
 def test_it_is_found_by_its_name_and_read_side_by_side(
     spark: SparkSession, store: Store, url: str
 ) -> None:
@@ -64,6 +65,7 @@ def test_it_is_found_by_its_name_and_read_side_by_side(
     assert table(spark, url, "dead_letters").count() == 0
 
 
+@pytest.mark.slow
 def test_a_dispatch_of_decisions_is_that_of_the_export(
     spark: SparkSession, store: Store, url: str, tmp_path: Path
 ) -> None:
@@ -80,6 +82,7 @@ def test_a_dispatch_of_decisions_is_that_of_the_export(
     assert one == other
 
 
+@pytest.mark.costly
 def test_rows_are_of_one_moment_while_two_sessions_write(
     spark: SparkSession, store: Store, url: str
 ) -> None:
@@ -107,6 +110,7 @@ def test_rows_are_of_one_moment_while_two_sessions_write(
     assert found
 
 
+@pytest.mark.slow
 def test_a_stream_goes_on_where_it_ended(
     spark: SparkSession, store: Store, url: str, tmp_path: Path
 ) -> None:
@@ -128,6 +132,7 @@ def test_a_stream_goes_on_where_it_ended(
         store.send("later", k)
 
 
+@pytest.mark.slow
 def test_a_password_is_in_no_plan_and_on_no_page(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:

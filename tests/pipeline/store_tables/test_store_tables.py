@@ -57,6 +57,7 @@ def of_part(reader: Any, part: Any) -> list[dict[str, Any]]:
     return [row for batch in reader.read(part) for row in batch.to_pylist()]
 
 
+@pytest.mark.costly
 def test_the_journal_is_what_the_store_says(store: Store, url: str) -> None:
     events = [event.to_dict() for event in store.journal()]
     assert [*events[0]] == [*EVENT] == [*COLUMNS["journal"]]
@@ -80,6 +81,7 @@ def test_the_parts_are_as_many_as_asked_for_at_most(store: Store) -> None:
         assert found[-1][1] == store.latest()
 
 
+@pytest.mark.costly
 def test_decisions_are_those_of_the_export(store: Store, url: str) -> None:
     for cluster in ("pool", "all"):
         expected = [*decisions(store.journal(), cluster)]

@@ -46,6 +46,7 @@ def rows_for(cluster: str, n: int = 80) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.costly
 @BOTH
 @pytest.mark.parametrize("cluster", ["pool", "busy", "groups"])
 def test_it_is_as_many_calls_of_publish(
@@ -76,6 +77,7 @@ def test_it_is_as_many_calls_of_publish(
     assert stores[1].check() == []
 
 
+@pytest.mark.costly
 @BOTH
 def test_it_arrives_once(dialect: str, spark: SparkSession, opened: Opened) -> None:
     store = opened(dialect)
@@ -89,6 +91,7 @@ def test_it_arrives_once(dialect: str, spark: SparkSession, opened: Opened) -> N
     assert store.pool("pool").choices == 30
 
 
+@pytest.mark.costly
 @BOTH
 def test_what_a_task_cannot_read_is_not_published(
     dialect: str, spark: SparkSession, opened: Opened
@@ -178,6 +181,7 @@ def test_several_columns_become_json(spark: SparkSession, opened: Opened) -> Non
         assert [message.body for message in work] == [{"size": 1.5, "id": "m0000"}]
 
 
+@pytest.mark.slow
 def test_a_password_is_in_no_plan_and_on_no_page(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:

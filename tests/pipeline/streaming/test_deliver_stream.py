@@ -26,6 +26,7 @@ def stream(spark: SparkSession, folder: Path) -> DataFrame:
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(str(folder))
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("dialect", ["sqlite", "postgresql"])
 def test_each_micro_batch_arrives_once(dialect: str, spark: SparkSession, tmp_path: Path) -> None:
     source, checkpoint = tmp_path / "in", str(tmp_path / "checkpoint")

@@ -293,6 +293,7 @@ def test_files_that_cannot_be_read_end_it_in_one_line(spark: SparkSession, tmp_p
     assert [row[1] for row in decided(out)] == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_a_stream_that_runs(spark: SparkSession, tmp_path: Path) -> None:
     """It waits for files, nobody else may write there, and it ends when it is told to."""
     source, out = tmp_path / "in", tmp_path / "out"

@@ -206,7 +206,7 @@ class ByFirstByName(Choice):
 
 
 class ToEveryone(Choice):
-    """Nothing is chosen."""
+    """All destinations that are left get the message: nothing is chosen."""
 
     name = "everyone"
     about = "all destinations that are left get the message"
@@ -222,7 +222,7 @@ class ToEveryone(Choice):
 
 
 class ByRendezvous(Choice):
-    """By key."""
+    """The same key goes to the same destination, for as long as it is left."""
 
     name = "rendezvous"
     about = "the same key, the same destination: the lowest score of key, name and weight"

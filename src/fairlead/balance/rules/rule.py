@@ -27,7 +27,10 @@ class Otherwise(NamedTuple):
     """What would have made the second win."""
 
     what: str = GONE
-    """What would have been another one, such as a weight; GONE: without the first."""
+    """The attribute whose other value would have made the second win, such as a weight.
+
+    GONE: the first would have had to be gone.
+    """
     enough: int | None = None
     """The least of it that is enough; None where none is."""
 
@@ -163,7 +166,7 @@ class ScheduledRule(Rule):
 
     @abstractmethod
     def settled(self, members: Sequence[int]) -> bool:
-        """Whether nobody lags."""
+        """Whether none of these members lags behind the others."""
 
     def stretch(self, members: Sequence[int], n: int) -> tuple[Sequence[int], int]:
         """Among whom the next choices are, of whom nobody lags, and how many of the next n.

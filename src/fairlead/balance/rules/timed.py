@@ -19,7 +19,7 @@ class TimedRule(Rule):
     """
 
     def __init__(self) -> None:
-        """Nothing to come."""
+        """No completion is expected yet."""
         self.due = nothing_due()
 
     @abstractmethod

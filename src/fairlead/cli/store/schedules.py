@@ -18,7 +18,7 @@ LATE: Final = 5
 
 
 def schedules(store: Store, *, as_json: bool) -> None:
-    """All of them."""
+    """Print all schedules."""
     rows = store.schedules()
     if as_json:
         print_json(schedule._asdict() for schedule in rows)
@@ -84,7 +84,7 @@ def pause(store: Store, name: str, *, paused: bool) -> None:
 
 
 def drop(store: Store, name: str) -> None:
-    """Forget one."""
+    """Forget a schedule."""
     store.drop_schedule(name)
     acted()
     print(f"{name}: forgotten")

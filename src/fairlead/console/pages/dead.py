@@ -64,7 +64,7 @@ async def _chosen(visit: Visit) -> Response:
     if not ids:
         raise PageRefusal(400, "No dead letter was chosen")
     deletes = form.get("do") == DELETED
-    if deletes and form.get("sure") != "1":
+    if deletes and not form.is_sure:
         return visit.page("dead_chosen.html", head=await queue_head_of(visit, queue), ids=ids)
     verb = visit.store.discard if deletes else visit.store.requeue
     try:
@@ -90,6 +90,8 @@ async def _all(visit: Visit) -> Response:
     form = await visit.form()
     queue, reason = form.asked("name"), form.get("reason") or None
     deletes = form.get("do") == DELETED
+    if deletes and not form.is_sure:
+        return visit.back(url("/dead-letters/all", name=queue, reason=reason, do=DELETED))
     job = _job(visit, form, queue, reason, deletes=deletes)
     return visit.back(job_url(job))
 

@@ -40,6 +40,8 @@ async def _asked(visit: Visit) -> Response:
 async def _take_back(visit: Visit) -> Response:
     form = await visit.form()
     queue, token = form.asked("name"), form.number("held", 1, MAX_NUMBER)
+    if not form.is_sure:
+        return visit.back(url("/take-back", name=queue, token=token))
     failed = form.get("failed") == "1"
     groups = await visit.act(visit.store.take_back, token, form.get("reason"), failed=failed)
     visit.state.recount(queue)

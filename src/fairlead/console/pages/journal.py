@@ -50,7 +50,7 @@ class Download(StreamingResponse):
         self._counts, self._state = counts, state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send the file, and count it among the downloads while that goes on."""
         self._counts[self._state] = self._counts.get(self._state, 0) + 1
         try:
             await super().__call__(scope, receive, send)

@@ -19,6 +19,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from fairlead.balance.objects import kind_of as type_of
 from fairlead.balance.times import MICROS
+from fairlead.compiled.row_checks import LONGEST_SHOWN
 from fairlead.errors import MessageError, UserError
 from fairlead.pipeline.columns import quoted, small_table
 from fairlead.pipeline.intake.catalog import table_of
@@ -33,7 +34,6 @@ from fairlead.runs.arrow_types import (
 )
 from fairlead.runs.constants import (
     CSV,
-    LONGEST_SHOWN,
     MALFORMED,
     NO_CHARACTER,
     PREFIX,

@@ -8,9 +8,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from fairlead.compiled.plan import Plan
+from fairlead.compiled.row_checks import LONGEST_SHOWN
 from fairlead.pipeline.columns import GOOD, ID, KEY, REASON
 from fairlead.pipeline.intake.validate import text
-from fairlead.runs.constants import LONGEST_SHOWN, PREFIX
+from fairlead.runs.constants import PREFIX
 
 WHERE = PREFIX + "where"
 NAME = PREFIX + "name"

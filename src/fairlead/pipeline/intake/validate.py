@@ -39,9 +39,11 @@ from fairlead.balance.times import (
     TIMES,
     TIMESTAMP,
 )
+from fairlead.compiled.intake.units import OTHER_UNITS, refuse_other_unit
 from fairlead.compiled.plan import Plan
 from fairlead.compiled.required_columns import ServedClusters
 from fairlead.compiled.row_checks import (
+    LONGEST_SHOWN,
     NUMBER_OR_TEXT,
     TIME_TYPES,
     CellCondition,
@@ -50,8 +52,7 @@ from fairlead.compiled.row_checks import (
     wrong_type,
 )
 from fairlead.pipeline.columns import GOOD, ID, KEY, REASON, SERVICE, TIME, quoted
-from fairlead.runs.constants import LONGEST_SHOWN, MALFORMED
-from fairlead.runs.other_units import OTHER_UNITS, refuse_other_unit
+from fairlead.runs.constants import MALFORMED
 
 LONGEST_DATE = 10
 DECIMAL = "decimal(28,9)"

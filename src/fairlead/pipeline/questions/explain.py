@@ -29,7 +29,7 @@ from fairlead.balance.rules.keyed import PLACES
 from fairlead.balance.times import micros
 from fairlead.compiled.classes import bindings, classified
 from fairlead.compiled.classes import keys as keys_of
-from fairlead.compiled.columns import text as text_of
+from fairlead.compiled.intake.columns import text as text_of
 from fairlead.compiled.journal import decided, own_names
 from fairlead.compiled.kernels import Int32s
 from fairlead.compiled.plan import ClassifiedPlan, MessageClass, Plan

@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 
 from fairlead.balance.message import ROUTED
 from fairlead.balance.objects import listed
-from fairlead.compiled.columns import order_of
-from fairlead.compiled.columns import text as text_of
-from fairlead.compiled.order import taken
+from fairlead.compiled.intake.columns import column
+from fairlead.compiled.intake.columns import text as text_of
+from fairlead.compiled.intake.numbers import whole
+from fairlead.compiled.order import in_order, taken
 from fairlead.errors import UserError
 from fairlead.rows import ATTEMPT, DECIDED, JOURNAL
 from fairlead.runs.files import files_in, kind_of, readable
@@ -63,5 +64,10 @@ def rows_of_journal(place: Path) -> pa.Table:
         )
     if DECIDED in columns:
         return table
-    order = order_of(table, np.zeros(len(table), np.int64))
+    places = whole(column(table, "position"))
+    if not places.known.all():
+        row = int(np.flatnonzero(~places.known)[0])
+        word = table["position"][row].as_py()
+        raise UserError(f"{place}: position: found {word!r}, allowed: an integer")
+    order = in_order(places.values, text_of(table, "id"))
     return table if order is None else taken(table, order)

@@ -30,5 +30,5 @@ WAITING: Final = 9
 AREA: Final = 10
 """The sum of all times during which jobs waited, as seen by the clock."""
 COUNTED: Final = 11
-"""Until when."""
+"""The time up to which AREA is counted."""
 SIZE: Final = 12

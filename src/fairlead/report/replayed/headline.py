@@ -16,7 +16,7 @@ MAX_WARNINGS: Final = 3
 
 
 def headline(comparison: Comparison, shown: Shown) -> Head:
-    """Of a replay."""
+    """The headline of the page about a replay."""
     number = plural(len(comparison.scenarios), "scenario")
     return Head(
         "replay",

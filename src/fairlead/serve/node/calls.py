@@ -73,7 +73,7 @@ class Unit(Struct, eq=False):
     answers: list[Any] = []
     """What each send came to: a decision of a cluster, or None."""
     owner: Any = None
-    """For whoever asked."""
+    """Whom the result is for."""
     size: int = 0
     """Bytes of its messages."""
 
@@ -140,7 +140,7 @@ class Renew(Struct, eq=False):
     """
 
     held: dict[str, list[TakenGroup]]
-    """By queue."""
+    """Queue → the work to keep, group by group."""
 
 
 class Resolve(Struct, eq=False):
@@ -163,7 +163,7 @@ class ReceiveBatch(Struct, eq=False):
     """A batch that has come on a channel. The result: how many of its messages are dead letters."""
 
     end: Any
-    """Of the channel."""
+    """This end of the channel."""
     number: int
     token: str
     content: bytes

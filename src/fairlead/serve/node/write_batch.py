@@ -42,7 +42,7 @@ class WriteBatches:
         return bool(self._waiting or self._writing or self._later)
 
     def submit(self, unit: Unit) -> None:
-        """One more."""
+        """Let one more unit wait to be stored."""
         self._waiting.append(unit)
 
     def take(self, call: Take) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from fairlead.balance.objects import repr_of
+from fairlead.balance.times import MICROS
 from fairlead.errors import MessageError
-from fairlead.store.database.port import Database, Row
+from fairlead.store.database.port import Database
 from fairlead.store.journal.log import Log
 from fairlead.store.queues.bodies import read
 from fairlead.store.queues.endpoints import ENDED, by_ids
@@ -46,18 +47,37 @@ class Dead(NamedTuple):
     """As it was sent; its bytes, where it could not be read."""
 
 
+class DeadRow(NamedTuple):
+    """A dead letter as the database has it; times in microseconds."""
+
+    number: int
+    key: str
+    group: str | None
+    tenant: str
+    priority: int | None
+    reason: str
+    attempt: int
+    died: int
+    cost: int
+    type: str | None
+    conversation: int | None
+    """Its end, where it was said in a dialog."""
+    format: int
+    body: bytes
+
+
 class DeadCounts(NamedTuple):
     """How many dead letters there are."""
 
     letters: int
-    """All of them."""
+    """How many dead letters there are in all."""
     reasons: int
     """How many reasons they have."""
     by_reason: dict[str, int]
     """Reason → how many have it; the most frequent reasons, the most first."""
 
 
-class Chosen(NamedTuple):
+class DeadLetterFilter(NamedTuple):
     """Which dead letters are meant."""
 
     ids: Sequence[str] | None = None
@@ -79,21 +99,35 @@ class DeadPortion(NamedTuple):
 
 def dead(database: Database, queue: Queue, most: int, after: int, reason: str | None) -> list[Dead]:
     """Dead letters, the oldest first."""
-    rows = _rows(database, queue, most, after, reason)
-    return [
-        Dead._make((*row[:2], row[2] or "", *row[3:7], row[7] / 1_000_000, *row[8:10], body))
-        for row in rows
-        for body, _ in [read(*row[11:])]
-    ]
+    return [_dead(row) for row in _rows(database, queue, most, after, reason)]
+
+
+def _dead(row: DeadRow) -> Dead:
+    body, _ = read(row.format, row.body)
+    return Dead(
+        row.number,
+        row.key,
+        row.group or "",
+        row.tenant,
+        row.priority,
+        row.reason,
+        row.attempt,
+        row.died / MICROS,
+        row.cost,
+        row.type,
+        body,
+    )
 
 
 def _rows(
     database: Database, queue: Queue, most: int, after: int, reason: str | None
-) -> Sequence[Row]:
+) -> list[DeadRow]:
     values = {"queue": queue.id, "after": after, "most": most}
     if reason is None:
-        return database.run("dead", **values)
-    return database.run("dead_of_reason", **values, reason=reason)
+        rows = database.run("dead", **values)
+    else:
+        rows = database.run("dead_of_reason", **values, reason=reason)
+    return [DeadRow._make(row) for row in rows]
 
 
 def dead_counts(database: Database, queue: Queue, reason: str | None, most: int) -> DeadCounts:
@@ -103,7 +137,7 @@ def dead_counts(database: Database, queue: Queue, reason: str | None, most: int)
     return DeadCounts(letters, reasons, {row[0]: row[1] for row in rows})
 
 
-def requeue(database: Database, queue: Queue, chosen: Chosen, actor: str) -> DeadPortion:
+def requeue(database: Database, queue: Queue, chosen: DeadLetterFilter, actor: str) -> DeadPortion:
     """Send dead letters again, to the end of their groups, `STEP` at a time."""
     rows, after = _taken_out(database, queue, chosen)
     if chosen.ids is not None:
@@ -111,24 +145,30 @@ def requeue(database: Database, queue: Queue, chosen: Chosen, actor: str) -> Dea
     log = Log(database, queue.name, queue.moment, actor)
     batch = []
     for number, row in zip(log.draw(len(rows)), rows, strict=True):
-        _, key, group, tenant, priority, reason, _, _, cost, type_, conversation, format_, body = (
-            row
-        )
         message = OutgoingMessage(
-            *(group, priority, key, type_, tenant, cost, None, None, format_, bytes(body)),
-            conversation,
+            group=row.group,
+            priority=row.priority,
+            key=row.key,
+            type=row.type,
+            tenant=row.tenant,
+            cost=row.cost,
+            due=None,
+            expires=None,
+            format=row.format,
+            body=bytes(row.body),
+            conversation=row.conversation,
         )
         batch.append((number, message))
         log.add(
             "arrived",
             id=number,
-            group=group or "",
-            key=key,
-            tenant=tenant,
-            priority=priority,
-            cost=cost,
-            type=type_,
-            detail=f"was a dead letter: {reason}",
+            group=row.group or "",
+            key=row.key,
+            tenant=row.tenant,
+            priority=row.priority,
+            cost=row.cost,
+            type=row.type,
+            detail=f"was a dead letter: {row.reason}",
         )
     arrive(database, queue, batch)
     log.flush()
@@ -137,45 +177,47 @@ def requeue(database: Database, queue: Queue, chosen: Chosen, actor: str) -> Dea
     return DeadPortion(len(rows), after)
 
 
-def discard(database: Database, queue: Queue, chosen: Chosen, actor: str) -> DeadPortion:
+def discard(database: Database, queue: Queue, chosen: DeadLetterFilter, actor: str) -> DeadPortion:
     """Delete dead letters, `STEP` at a time."""
     rows, after = _taken_out(database, queue, chosen)
     log = Log(database, queue.name, queue.moment, actor)
-    for _, key, group, tenant, priority, reason, attempt, _, cost, type_, *_ in rows:
+    for row in rows:
         log.add(
             "discarded",
-            group=group or "",
-            key=key,
-            tenant=tenant,
-            priority=priority,
-            cost=cost,
-            type=type_,
-            attempt=attempt,
-            detail=f"was a dead letter: {reason}",
+            group=row.group or "",
+            key=row.key,
+            tenant=row.tenant,
+            priority=row.priority,
+            cost=row.cost,
+            type=row.type,
+            attempt=row.attempt,
+            detail=f"was a dead letter: {row.reason}",
         )
     log.flush()
     return DeadPortion(len(rows), after)
 
 
-def _check_open(database: Database, rows: Sequence[Row]) -> None:
+def _check_open(database: Database, rows: Sequence[DeadRow]) -> None:
     """Raises MessageError for a message of a dialog in which nobody would get it; all is undone."""
-    ends = by_ids(database, (row[10] for row in rows if row[10] is not None))
+    ends = by_ids(database, (row.conversation for row in rows if row.conversation is not None))
     for row in rows:
-        if row[10] is not None and (row[10] not in ends or ends[row[10]].state == ENDED):
+        if row.conversation is None:
+            continue
+        if row.conversation not in ends or ends[row.conversation].state == ENDED:
             raise MessageError(
-                f"id: found {row[1]!r}, whose dialog has ended, allowed: a dead letter of one that "
-                "is open, or to discard it"
+                f"id: found {row.key!r}, whose dialog has ended, allowed: a dead letter of one "
+                "that is open, or to discard it"
             )
 
 
 def _taken_out(
-    database: Database, queue: Queue, chosen: Chosen
-) -> tuple[Sequence[Row], int | None]:
-    """Dead letters that are so no more: those with these ids, or the next `STEP` of all.
+    database: Database, queue: Queue, chosen: DeadLetterFilter
+) -> tuple[list[DeadRow], int | None]:
+    """Take dead letters out of the table: those with these ids, or the next `STEP` of all.
 
-    And the place behind which there may be more.
+    Returns those that were really there, and the place behind which there may be more.
     """
-    rows: Sequence[Row] = []
+    rows: list[DeadRow] = []
     if chosen.ids is None:
         rows = _rows(database, queue, STEP, chosen.after, chosen.reason)
     else:
@@ -186,8 +228,8 @@ def _taken_out(
                     f"id: found {repr_of(key)}, allowed: that of a dead letter of queue "
                     f"{queue.name!r}"
                 )
-            rows = [*rows, *letters]
-    dropped = database.run("drop_dead", queue=queue.id, ids=[row[0] for row in rows])
+            rows += map(DeadRow._make, letters)
+    dropped = database.run("drop_dead", queue=queue.id, ids=[row.number for row in rows])
     ours = {id_ for (id_,) in dropped}  # another may have taken some of them out meanwhile
-    after = rows[-1][0] if chosen.ids is None and len(rows) == STEP else None
-    return [row for row in rows if row[0] in ours], after
+    after = rows[-1].number if chosen.ids is None and len(rows) == STEP else None
+    return [row for row in rows if row.number in ours], after

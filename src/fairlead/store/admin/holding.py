@@ -22,7 +22,7 @@ class HeldGroup(NamedTuple):
     group: str
     """Its name; "" for a message without a group."""
     tenant: str
-    """Whose it is."""
+    """The tenant of the group; "" where it has none."""
     priority: int | None
     """With which it was taken; None: nobody had raised it."""
     attempt: int

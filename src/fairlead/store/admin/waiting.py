@@ -20,9 +20,9 @@ from fairlead.store.queues.tenants import tag_of
 Place = tuple[int, int]
 """A key of the order."""
 FIRST: Final[Place] = (-(2**63), 0)
-"""Before every place."""
+"""A place before that of every group."""
 LAST: Final = 2**63 - 1
-"""Behind every number."""
+"""A number behind every other one."""
 
 
 class Promotion(NamedTuple):

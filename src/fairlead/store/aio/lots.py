@@ -37,7 +37,7 @@ class _Verdict(Enum):
 
 
 class _Place(NamedTuple, Generic[Item]):
-    """Somebody who waits."""
+    """A call that waits for its turn, and where its result goes."""
 
     item: Item
     told: asyncio.Future[Any]
@@ -65,7 +65,7 @@ class LoopLots:
     """Who waits for whom, on one event loop."""
 
     def __init__(self) -> None:
-        """Nobody does."""
+        """Nobody waits yet."""
         self._lines: dict[Hashable, _LotLine] = {}
 
     def do(

@@ -32,7 +32,7 @@ AT = "@"
 
 
 class SiteRow(NamedTuple):
-    """Whose store this is."""
+    """The queue manager that this store is."""
 
     name: str
     """The queue manager's."""
@@ -65,7 +65,7 @@ class PutAddress(NamedTuple):
 
 
 def site(database: Database) -> SiteRow | None:
-    """Whose store this is; None: no queue manager's."""
+    """The queue manager that this store is; None: it is none."""
     rows = database.run("queue_manager")
     return SiteRow(*rows[0]) if rows else None
 
@@ -77,14 +77,14 @@ def server_of(database: Database) -> tuple[int | None, str | None, int | None]:
 
 
 def known_site(database: Database, what: str) -> SiteRow:
-    """Whose store this is. Raises MessageError."""
-    row = site(database)
-    if row is None:
+    """The queue manager that this store is. Raises MessageError where it is none."""
+    site_row = site(database)
+    if site_row is None:
         raise MessageError(
             f"{what}: found a store that is no queue manager's, allowed: one that `fairlead serve "
             "--queue-manager NAME` has served"
         )
-    return row
+    return site_row
 
 
 class PutCall(NamedTuple):
@@ -112,24 +112,24 @@ def goes_by_cluster(state: AnyState, address: PutAddress) -> bool:
 
 
 def put(
-    how: PutCall,
+    call: PutCall,
     address: PutAddress,
     message: OutgoingMessage,
     binding: Mapping[str, object],
 ) -> StoreDecision:
-    """PutCall a message to a queue that may be anywhere, by the cluster of this queue manager.
+    """Put a message to a queue that may be anywhere: the cluster of this queue manager decides.
 
     `binding`: how it is bound, and by whom. Raises MessageError, NoDestinationError.
     """
-    row = known_site(how.database, "put")
-    state = state_of(how.database, how.memory, row.cluster)
-    request = request_of(how, row, state, address, message, binding)
-    return publish(how.database, Choices(how.database, how.memory), request, message)
+    site_row = known_site(call.database, "put")
+    state = state_of(call.database, call.memory, site_row.cluster)
+    request = request_of(call, site_row, state, address, message, binding)
+    return publish(call.database, Choices(call.database, call.memory), request, message)
 
 
 def request_of(
-    how: PutCall,
-    row: SiteRow,
+    call: PutCall,
+    site_row: SiteRow,
     state: AnyState,
     address: PutAddress,
     message: OutgoingMessage,
@@ -142,41 +142,57 @@ def request_of(
     """
     check_put_queue(address.queue)
     is_known = any(ref.kind == QUEUE and ref.name == address.queue for ref in state.objects)
-    attributes: dict[str, object] = {**binding}
-    if message.group:
-        attributes["group"] = message.group
-    if message.type:
-        attributes["type"] = message.type
     manager = address.manager
-    if not is_known and manager in ("", row.name):
-        manager = _own_manager(how, row, address)
-    if manager:
-        attributes["queue_manager"] = manager
-    if is_known or not manager:
-        attributes["queue"] = address.queue
+    if not is_known and manager in ("", site_row.name):
+        manager = _manager(call, site_row, address)
+    attributes = {**binding, **_attributes(address.queue, manager, message, is_known=is_known)}
     is_open = attributes.get("producer") or attributes.get("bind")
     if not is_open and state.bind_default(state.key(state.values_of(attributes))) == ON_OPEN:
         attributes["bind"] = NOT_FIXED  # it was opened for this message alone
     route = OnwardRoute("" if is_known else address.queue)
-    return ChoiceRequest(row.cluster, attributes, how.now, how.actor, message.key or "", route)
+    return ChoiceRequest(
+        site_row.cluster, attributes, call.now, call.actor, message.key or "", route
+    )
 
 
-def _own_manager(how: PutCall, row: SiteRow, address: PutAddress) -> str:
-    """This queue manager, where it has a queue that no cluster has, or is named; "": neither."""
+def _attributes(
+    queue: str, manager: str, message: OutgoingMessage, *, is_known: bool
+) -> dict[str, object]:
+    """What the choice reads of a message. `manager`: to which it goes; "": any that has the queue.
+
+    `is_known`: whether the cluster has the queue.
+    """
+    attributes: dict[str, object] = {}
+    if message.group:
+        attributes["group"] = message.group
+    if message.type:
+        attributes["type"] = message.type
+    if manager:
+        attributes["queue_manager"] = manager
+    if is_known or not manager:
+        attributes["queue"] = queue
+    return attributes
+
+
+def _manager(call: PutCall, site_row: SiteRow, address: PutAddress) -> str:
+    """The queue manager to send to, where no cluster has the queue: this one, if it has it.
+
+    Else the one that the address names, or "".
+    """
     if address.queue.startswith(TEMPORARY):
-        if not is_there(how.database, address.queue, how.now):
+        if not is_there(call.database, address.queue, call.now):
             raise MessageError(gone(address.queue))
-        return row.name
-    has_it = read_queue(how.database, address.queue, how.now) is not None
-    return row.name if has_it else address.manager
+        return site_row.name
+    has_it = read_queue(call.database, address.queue, call.now) is not None
+    return site_row.name if has_it else address.manager
 
 
 def close_opener(
     database: Database, memory: ClusterMemory, address: PutAddress, opener: str
 ) -> None:
     """Whoever had opened a queue has closed it: what it was bound to is forgotten."""
-    row = known_site(database, "close")
-    cluster = read_row(database, row.cluster, "cluster")
+    site_row = known_site(database, "close")
+    cluster = read_row(database, site_row.cluster, "cluster")
     runtime = memory.version(database, cluster).start
     attributes: dict[str, Any] = {"queue": address.queue, "producer": opener}
     if address.manager:
@@ -200,28 +216,28 @@ def set_state(
     return True
 
 
-def announce(how: PutCall, asked: Change) -> int:
+def announce(call: PutCall, asked: Change) -> int:
     """Change what this queue manager says of itself, and tell the others; how many.
 
     The messages take part in the choice as publications do. Raises ChangeError, MessageError.
     """
-    database = how.database
-    row = known_site(database, "change")
-    change(database, row.cluster, [asked], Author(how.actor, how.now))
-    announcement = Announcement(asked.target, asked.attribute, asked.value, how.actor)
+    database = call.database
+    site_row = known_site(database, "change")
+    change(database, site_row.cluster, [asked], Author(call.actor, call.now))
+    announcement = Announcement(asked.target, asked.attribute, asked.value, call.actor)
     body = msgspec.json.encode(announcement)
     sent: list[str] = []
     while True:
         attributes = {"pcf": "true", "already_sent": ";".join(sent)}
-        message = outgoing(body, time_of(database, how.now), type="announcement")
-        request = ChoiceRequest(row.cluster, attributes, how.now, how.actor)
+        message = outgoing(body, time_of(database, call.now), type="announcement")
+        request = ChoiceRequest(site_row.cluster, attributes, call.now, call.actor)
         try:
-            decision = publish(database, Choices(database, how.memory), request, message)
+            decision = publish(database, Choices(database, call.memory), request, message)
         except NoDestinationError as error:
             if error.outcome != NO_DESTINATION:
                 raise
             return len(sent)
-        state = state_of(database, how.memory, row.cluster)
+        state = state_of(database, call.memory, site_row.cluster)
         sent.append(
             next(
                 ref.owner

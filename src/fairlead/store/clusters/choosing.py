@@ -475,11 +475,11 @@ def _decided(running: Running, decision: Decision) -> StoreDecision:
         running.version.number,
         0,
         tuple((copy.destination, copy.address) for copy in copies),
-        to(running.version, decision.values, [copy.destination for copy in copies]),
+        addressed_to(running.version, decision.values, [copy.destination for copy in copies]),
     )
 
 
-def to(
+def addressed_to(
     version: Version, values: AttributeValues, names: Iterable[str]
 ) -> tuple[tuple[int, str], ...]:
     """What a completion names of these destinations. `values`: of the message that went there."""

@@ -24,7 +24,7 @@ class HeldClusters(Protocol):
         """From now on, in the transaction that has begun."""
 
     def end(self) -> None:
-        """No more."""
+        """Keep the clusters from others no more."""
 
 
 class HeldBySession:

@@ -13,7 +13,7 @@ from fairlead.balance.message import CONTROL, AttributeValues
 from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError, StoreError
 from fairlead.rows import REDELIVERED
-from fairlead.store.clusters.choosing import BOUND, DECIDED, to
+from fairlead.store.clusters.choosing import BOUND, DECIDED, addressed_to
 from fairlead.store.clusters.completing import COMPLETED
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.clusters.state import (
@@ -53,12 +53,34 @@ class RecordedDecision(NamedTuple):
         return attributes
 
 
+class ClusterEvent(NamedTuple):
+    """An event of a cluster after a run of choices began: a completion, or a decision."""
+
+    number: int
+    kind: str
+    version: int
+    destination: str | None
+    outcome: str
+    stream: str
+    sequence: int
+    detail: str
+    """Of a completion the machine's id."""
+    said: str
+
+    def decision_of(self, cluster: str, version: int) -> RecordedDecision:
+        """The decision that it tells of, in a version of a cluster."""
+        return RecordedDecision(
+            *(self.number, cluster, version, self.destination, None, self.outcome),
+            *(self.stream, self.sequence, self.detail, self.said),
+        )
+
+
 def published_before(database: Database, cluster: str, key: str) -> StoreDecision | None:
     """The decision with which a message was published, if the journal still has it."""
-    every = [
+    recorded = [
         RecordedDecision(*row) for row in database.run("decisions_about", cluster=cluster, key=key)
     ]
-    rows = [row for row in every if row.detail != REDELIVERED]
+    rows = [row for row in recorded if row.detail != REDELIVERED]
     if not rows:
         return None
     first = rows[0]
@@ -66,14 +88,14 @@ def published_before(database: Database, cluster: str, key: str) -> StoreDecisio
     copies = sorted((choice.destination or "", choice.address) for choice in choices)
     chosen = first.destination, first.address
     if len(copies) > 1:  # which of them was chosen is not written, but follows from the rest
-        again = decision_at(database, first.number)
-        chosen = again.destination, again.address
+        recalled = decision_at(database, first.number)
+        chosen = recalled.destination, recalled.address
     version = read_version(database, read_row(database, cluster, "cluster"), first.version)
     state = version.start.cluster
     values = state.values_of(first.message) if state.policy.reads else ()
     return StoreDecision(
         *(*chosen, first.sequence, first.outcome, cluster, first.version, first.number),
-        *(tuple(copies), to(version, values, [name for name, _ in copies])),
+        *(tuple(copies), addressed_to(version, values, [name for name, _ in copies])),
         tuple(key for _ in copies),
     )
 
@@ -116,10 +138,10 @@ def decision_at(database: Database, number: int) -> Decision:
     version = read_version(database, row, recorded.version)
     if version.made_ahead:
         begun = read_choice_run(database, row, recorded.sequence)
-        found_then = at_turn(version, begun, recorded.sequence - begun.first)
+        cluster_then = at_turn(version, begun, recorded.sequence - begun.first)
     else:
-        found_then = _one_by_one(database, row, version, recorded)
-    decision = _again(found_then, recorded)
+        cluster_then = _one_by_one(database, row, version, recorded)
+    decision = _choose_again(cluster_then, recorded)
     if recorded.run is not None:
         context = msgspec.structs.replace(decision.context, run=recorded.run)
         decision = msgspec.structs.replace(decision, context=context)
@@ -141,30 +163,26 @@ def _one_by_one(
         )[0]
     )
     cluster = running(version, begun.state)
-    made: tuple[str, int, int] | None = None
-    for number, kind, made_in, destination, outcome, stream, sequence, detail, text in database.run(
+    last_decided: tuple[str, int, int] | None = None
+    events = database.run(
         "events_of_cluster", cluster=row.name, after=begun.number, until=until.number
-    ):
-        if kind == COMPLETED:
-            _complete(cluster, int(detail), made_in, text)
-        elif kind == DECIDED and outcome != CONTROL:
-            before, again = made, detail == REDELIVERED
-            made = stream, sequence, number if again else 0
-            if made == before:
+    )
+    for event in map(ClusterEvent._make, events):
+        if event.kind == COMPLETED:
+            _complete(cluster, int(event.detail), event.version, event.said)
+        elif event.kind == DECIDED and event.outcome != CONTROL:
+            is_redelivered = event.detail == REDELIVERED
+            decided = event.stream, event.sequence, event.number if is_redelivered else 0
+            if decided == last_decided:
                 continue  # another copy of the same message
-            if made == (until.stream, until.sequence, 0) and until.detail != REDELIVERED:
+            last_decided = decided
+            if decided == (until.stream, until.sequence, 0) and until.detail != REDELIVERED:
                 break  # an earlier copy of the one that is asked for
-            _again(
-                cluster,
-                RecordedDecision(
-                    *(number, row.name, version.number, destination, None, outcome),
-                    *(stream, sequence, detail, text),
-                ),
-            )
+            _choose_again(cluster, event.decision_of(row.name, version.number))
     return cluster
 
 
-def _again(running: Running, recorded: RecordedDecision) -> Decision:
+def _choose_again(running: Running, recorded: RecordedDecision) -> Decision:
     runtime, message = running.runtime, recorded.message
     if recorded.detail == BOUND and recorded.destination is not None:
         cluster = runtime.cluster

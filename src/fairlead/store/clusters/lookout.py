@@ -41,7 +41,7 @@ class Lookout:
     """The outcomes of this process, by the queues in which work waited."""
 
     def __init__(self) -> None:
-        """Nothing is known."""
+        """No cluster is watched yet."""
         self._clusters: dict[str, _WatchedCluster] = {}
         self._queues: dict[str, tuple[str, str]] = {}
         """Queue → cluster and destination."""

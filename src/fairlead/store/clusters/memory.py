@@ -20,7 +20,7 @@ class ClusterMemory:
     MOST: Final = 256
 
     def __init__(self) -> None:
-        """Nothing."""
+        """No cluster is remembered yet."""
         self.versions: dict[str, Version] = {}
         self.choice_runs: dict[tuple[str, int], ChoiceRun] = {}
         self.states: dict[int, tuple[int, Running]] = {}

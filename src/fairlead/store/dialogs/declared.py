@@ -52,7 +52,7 @@ class DeclaredService(NamedTuple):
 
 
 class Declared(NamedTuple):
-    """All of it."""
+    """All services, contracts and message types that were declared."""
 
     message_types: Mapping[str, MessageType]
     contracts: Mapping[str, Contract]
@@ -96,7 +96,7 @@ class Cache:
 
 
 def read(database: Database) -> Declared:
-    """What is declared."""
+    """Read what was declared of dialogs in this database."""
     definitions: dict[str, dict[str, Any]] = {MESSAGE_TYPE: {}, CONTRACT: {}, SERVICE: {}}
     kinds: dict[str, type[Any]] = {
         MESSAGE_TYPE: MessageType,

@@ -45,8 +45,8 @@ def checked_error(error: object) -> tuple[int, str] | None:
         return None
     if isinstance(error, tuple | list) and len(error) == 2:
         code, description = error
-        whole = isinstance(code, int) and not isinstance(code, bool)
-        if whole and 0 < code <= MAX_CODE and isinstance(description, str):
+        is_whole_number = isinstance(code, int) and not isinstance(code, bool)
+        if is_whole_number and 0 < code <= MAX_CODE and isinstance(description, str):
             return code, reason_of(description)[:MAX_DESCRIPTION]
     raise MessageError(
         f"error: found {repr_of(error)}, allowed: (code, description), a code from 1 to {MAX_CODE}"
@@ -76,8 +76,8 @@ def no_such_type(type_: object, end: Endpoint, allowed: list[str]) -> str:
     )
 
 
-def over(end: Endpoint, why: str) -> ConversationError:
-    """Nothing more can be said."""
+def ended_error(end: Endpoint, why: str) -> ConversationError:
+    """The error where nothing more can be said. `why`: what has ended."""
     return ConversationError(
         f"conversation {end.end}: {why}; allowed: to speak in one that is open"
     )
@@ -89,11 +89,26 @@ def key_of(end: Endpoint, place: int) -> str:
 
 
 def error_message(key: str, code: int, description: str) -> OutgoingMessage:
-    """An Error."""
+    """The message by which a dialog ends with an error."""
     format_, raw = encoded({"code": code, "description": description})
-    return OutgoingMessage(None, None, key, ERROR, "", 1, None, None, format_, raw)
+    return _own_message(key, ERROR, format_, raw)
 
 
 def system_message(key: str, type_: str) -> OutgoingMessage:
     """A message of the store's own that says all by its type."""
-    return OutgoingMessage(None, None, key, type_, "", 1, None, None, 0, b"")
+    return _own_message(key, type_, 0, b"")
+
+
+def _own_message(key: str, type_: str, format_: int, body: bytes) -> OutgoingMessage:
+    return OutgoingMessage(
+        group=None,
+        priority=None,
+        key=key,
+        type=type_,
+        tenant="",
+        cost=1,
+        due=None,
+        expires=None,
+        format=format_,
+        body=body,
+    )

@@ -23,11 +23,11 @@ from fairlead.store.dialogs.declared import Declared, DialogContext
 from fairlead.store.dialogs.replies import (
     Beginning,
     agreed_contract,
+    ended_error,
     error_message,
     key_of,
     no_end,
     no_such_type,
-    over,
     system_message,
 )
 from fairlead.store.dialogs.validation import fault
@@ -140,7 +140,7 @@ class SqliteDialogs:
             raise MessageError(no_such_type(type_, end, allowed))
         peer = far_end(self._database, end)
         if peer is not None and peer.state == ENDED:
-            raise over(end, "the other side has ended it")
+            raise ended_error(end, "the other side has ended it")
         key = key_of(end, end.sent - 1)
         if peer is None and end.contract not in declared.service(end.far_service).contracts:
             why = f"service {end.far_service!r} does not accept contract {end.contract!r}"
@@ -170,7 +170,7 @@ class SqliteDialogs:
         """End an end. `given`: numbers of messages that its reader has, and will settle."""
         rows = self._database.run("end_endpoint", id=end.id)
         if not rows:
-            raise over(end, "it has ended")
+            raise ended_error(end, "it has ended")
         ((sent,),) = rows
         peer = far_end(self._database, end)
         queue = self._queue(end.queue)
@@ -195,7 +195,7 @@ class SqliteDialogs:
         """Set, or with None take away, the timer of an end."""
         queue = self._queue(end.queue)
         if not self._database.run("lock_open", id=end.id) or is_past(end, queue.now):
-            raise over(end, "it has ended or failed")
+            raise ended_error(end, "it has ended or failed")
         self._forget_timers(end, [DIALOG_TIMER])
         if seconds is not None:
             outgoing = system_message(f"{end.end}/timer", DIALOG_TIMER)
@@ -213,7 +213,7 @@ class SqliteDialogs:
         """Bind two ends, each to the other."""
         for end, bound in sorted([(one, other), (other, one)]):  # so nobody waits for each other
             if not self._database.run("bind_endpoint", id=end.id, bound=bound.id):
-                raise over(end, "it has ended")
+                raise ended_error(end, "it has ended")
 
     def bound(self, end: Endpoint) -> Endpoint | None:
         """The end that an end is bound to; None where that has ended."""
@@ -249,10 +249,12 @@ class SqliteDialogs:
         if not rows:
             current = self.current(end)
             failed = current is not None and current.state == FAILED
-            raise over(end, "an error has broken it off: end it" if failed else "it has ended")
+            raise ended_error(
+                end, "an error has broken it off: end it" if failed else "it has ended"
+            )
         ((sent, revision),) = rows
         if end.lifetime is not None and is_past(end, self._queue(end.queue).now):
-            raise over(end, "its lifetime is over: end it")
+            raise ended_error(end, "its lifetime is over: end it")
         declared = self._context.declared.get(self._database, revision)
         return end._replace(sent=sent), declared
 

@@ -42,7 +42,10 @@ class EventPage(NamedTuple):
 def page_before(
     database: Database, before: str | None, most: int, look: int, wanted: EventFilter
 ) -> EventPage:
-    """The latest events before a cursor; None: of all. Raises MessageError, StoreError."""
+    """The latest events before a cursor; None: of all.
+
+    At most `look` events are looked at. Raises MessageError, StoreError.
+    """
     epochs = Epochs(database)
     check_restored(database, epochs, START)
     if before is not None:
@@ -61,11 +64,11 @@ def page_before(
     events = [event_of(row, JournalPlace(place.epoch, row[1], row[0])) for row in rows]
     if len(events) == most:
         return EventPage(events, events[-1].cursor, None)
-    last = database.run("look_before", **values)
-    if not last:
+    last_looked = database.run("look_before", **values)
+    if not last_looked:
         older = str(_end_of(place.epoch - 1)) if place.epoch else None
         return EventPage(events, older, None)
-    ((transaction, number, time),) = last
+    ((transaction, number, time),) = last_looked
     in_epoch = epochs.of(number) == place.epoch
     if wanted.start is not None and in_epoch and time < wanted.start - LATE:
         return EventPage(events, None, None)
@@ -76,7 +79,10 @@ def page_before(
 def page_after(
     database: Database, since: str | None, most: int, look: int, wanted: EventFilter
 ) -> EventPage:
-    """The first events after a cursor; None: of all. Raises MessageError, StoreError."""
+    """The first events after a cursor; None: of all.
+
+    At most `look` events are looked at. Raises MessageError, StoreError.
+    """
     epochs = Epochs(database)
     place = START
     if since is not None:
@@ -92,8 +98,8 @@ def page_after(
         "after": place.number,
         **epochs.bounds(place.epoch),
     }
-    last = database.run("look_after", look=look, **values)
-    end = JournalPlace(place.epoch, *last[0][:2]) if last else _end_of(place.epoch)
+    last_looked = database.run("look_after", look=look, **values)
+    end = JournalPlace(place.epoch, *last_looked[0][:2]) if last_looked else _end_of(place.epoch)
     rows = database.run(
         "journal",
         most=most,
@@ -105,10 +111,10 @@ def page_after(
     events = [event_of(row, JournalPlace(place.epoch, row[1], row[0])) for row in rows]
     if len(events) == most:
         return EventPage(events, events[-1].cursor, None)
-    if not last:
+    if not last_looked:
         newer = place.epoch < epochs.current
         return EventPage(events, str(JournalPlace(place.epoch + 1, 0, 0)) if newer else None, None)
-    time, in_epoch = last[0][2], epochs.of(end.number) == place.epoch
+    time, in_epoch = last_looked[0][2], epochs.of(end.number) == place.epoch
     if wanted.end is not None and in_epoch and time >= wanted.end + LATE:
         return EventPage(events, None, None)
     return EventPage(events, str(end), seconds(time))
@@ -119,29 +125,45 @@ def _end_of(epoch: int) -> JournalPlace:
     return JournalPlace(epoch, MAX_TRANSACTION, MAX_NUMBER)
 
 
+class NumberedEvent(NamedTuple):
+    """Where an event is, and when it was."""
+
+    transaction: int
+    number: int
+    time: int
+    """In microseconds since 1970."""
+
+
 def _first_from(database: Database, epochs: Epochs, time: int) -> JournalPlace | None:
-    """The place of the first event from a time on, by their numbers; None: there is none."""
-    first = database.run("place_of_number", number=MIN_NUMBER)
-    if not first:
+    """The place of the first event from a time on, by their numbers; None: there is none.
+
+    A binary search, after growing steps have shown between which numbers.
+    """
+    first = _event_from(database, MIN_NUMBER)
+    if first is None:
         return None
-    low, step = first[0][1], 1
-    if first[0][2] >= time:
-        return _place(epochs, first[0][0], low)
-    # the event at `low` is earlier; a number behind it, at which one is not, or none is
-    while (rows := database.run("place_of_number", number=low + step)) and rows[0][2] < time:
-        low, step = rows[0][1], step * 2
-    place = None if not rows else _place(epochs, *rows[0][:2])
-    high = low + step
+    if first.time >= time:
+        return _place(epochs, first)
+    # `low` is too early. Look further behind, until an event is late enough, or there is none.
+    low, step = first.number, 1
+    while (event := _event_from(database, low + step)) is not None and event.time < time:
+        low, step = event.number, step * 2
+    late, high = event, low + step
     while high - low > 1:
         middle = (low + high) // 2
-        rows = database.run("place_of_number", number=middle)
-        if rows and rows[0][2] < time:
-            low = rows[0][1]
+        event = _event_from(database, middle)
+        if event is not None and event.time < time:
+            low = event.number
         else:
-            high = middle
-            place = None if not rows else _place(epochs, *rows[0][:2])
-    return place
+            late, high = event, middle
+    return None if late is None else _place(epochs, late)
 
 
-def _place(epochs: Epochs, transaction: int, number: int) -> JournalPlace:
-    return JournalPlace(epochs.of(number), transaction, number)
+def _event_from(database: Database, number: int) -> NumberedEvent | None:
+    """The first event of this number or a later one."""
+    rows = database.run("place_of_number", number=number)
+    return NumberedEvent._make(rows[0]) if rows else None
+
+
+def _place(epochs: Epochs, event: NumberedEvent) -> JournalPlace:
+    return JournalPlace(epochs.of(event.number), event.transaction, event.number)

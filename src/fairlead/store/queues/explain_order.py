@@ -95,7 +95,7 @@ class OrderExplanation(NamedTuple):
     first: ComparedGroup
     """The group that was asked about as the first."""
     second: ComparedGroup
-    """The other one."""
+    """The group that the first was compared with."""
     as_asked: bool
     """Whether the first was taken before the second."""
     ageing: float

@@ -81,7 +81,7 @@ class Queue:
     """
 
     def __init__(self, columns: QueueRow, now: int) -> None:
-        """As read."""
+        """A queue as its row was read. `now`: in microseconds."""
         self.columns = columns
         self.id = columns.id
         self.name = columns.name

@@ -111,7 +111,7 @@ class TenantLine:
         return self._known(rows[0]) if rows else None
 
     def tenant(self, name: str) -> ChargedTenant:
-        """One tenant."""
+        """What one tenant was charged, and how much of it is in service."""
         return self._get(name)
 
     def take(self, tenant: ChargedTenant, cost: int, number: int) -> None:
@@ -240,5 +240,5 @@ def tag_text(tag: int) -> str:
 
 
 def tag_of(text: str) -> int:
-    """The number."""
+    """The number that `tag_text` wrote; 0 where there is none."""
     return int(text) - BIAS if text else 0

@@ -51,7 +51,7 @@ class ScheduleState(NamedTuple):
 
 
 class ScheduleRow(NamedTuple):
-    """A schedule's row."""
+    """A schedule as the database has it."""
 
     name: str
     queue: str

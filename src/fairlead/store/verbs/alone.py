@@ -22,7 +22,7 @@ class Begins(Protocol):
         """The verbs, for one of them: where it is refused, the whole transaction is undone."""
 
     def _writing(self) -> AbstractContextManager[Database]:
-        """A transaction."""
+        """A transaction of its own, in which a verb writes."""
 
     def _calling(self) -> AbstractContextManager[Database]:
         """A transaction of one verb, which is the verb's call itself where it is one call."""

@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterable
 from fairlead.balance.objects import repr_of
 from fairlead.errors import MessageError
 from fairlead.store.admin import dead_letters
-from fairlead.store.admin.dead_letters import Chosen, Dead, DeadCounts, DeadPortion
+from fairlead.store.admin.dead_letters import (
+    Dead,
+    DeadCounts,
+    DeadLetterFilter,
+    DeadPortion,
+)
 from fairlead.store.arguments import queue_name, whole
 from fairlead.store.database.port import Database
 from fairlead.store.database.retrying import again
@@ -77,14 +82,14 @@ class StoreDeadLetters(StoreVerbs):
         queue: str,
         ids: Iterable[str] | None,
         reason: str | None,
-        step: Callable[[Database, Queue, Chosen, str], DeadPortion],
+        step: Callable[[Database, Queue, DeadLetterFilter, str], DeadPortion],
         told: Callable[[int], None],
     ) -> int:
         if isinstance(ids, str):
             raise MessageError(f"ids: found {repr_of(ids)}, allowed: several, or None for all")
         if ids is not None and reason is not None:
             raise MessageError("dead letters: found ids and reason, allowed: one of them")
-        wanted = Chosen(None if ids is None else list(ids), beginning_of_reasons(reason))
+        wanted = DeadLetterFilter(None if ids is None else list(ids), beginning_of_reasons(reason))
 
         @again
         def one(after: int) -> DeadPortion:

@@ -14,15 +14,15 @@ BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200)
 
 
 class Times:
-    """Times, in classes."""
+    """How often times were how long, counted in the classes of BUCKETS."""
 
     def __init__(self) -> None:
-        """None yet."""
+        """No times were counted yet."""
         self._counts = [0] * (len(BUCKETS) + 1)
         self._sum = 0.0
 
     def add(self, seconds: float) -> None:
-        """One more."""
+        """Count one more time."""
         self._counts[bisect_left(BUCKETS, seconds)] += 1
         self._sum += seconds
 
@@ -69,7 +69,7 @@ class WorkCounts:
                 self._waits.setdefault(queue, Times()).add(waited)
 
     def write(self, to: Exposition) -> None:
-        """For Prometheus."""
+        """Write all counts as Prometheus reads them."""
         with self._lock:
             for (queue, outcome), count in sorted(self._settled.items()):
                 labels = {"queue": queue, "outcome": outcome}

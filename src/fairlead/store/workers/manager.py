@@ -30,7 +30,7 @@ class ServiceManager:
         self._said = 0.0
 
     def ready(self) -> None:
-        """It works now."""
+        """Tell the service manager that the process works now."""
         self._say("READY=1")
 
     def stopping(self) -> None:

@@ -1,22 +1,40 @@
-"""Validate: which rows are messages, and why the others are not, in the words of the pipeline."""
+"""Rows: which of a table are messages, and why the others are not, in the words of the pipeline."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from fairlead.balance.message import SET_PRIORITY, SPELLED_ALIKE
-from fairlead.balance.times import LATEST, MICROS
+from fairlead.balance.times import LATEST, MICROS, UNITS, since_1970
+from fairlead.compiled.intake import numbers
+from fairlead.compiled.intake.columns import (
+    all_utf8,
+    column,
+    is_number,
+    is_utf8,
+    plain,
+    plain_kind,
+    said,
+    simple,
+    text,
+    texts,
+)
+from fairlead.compiled.intake.numbers import Numbers
+from fairlead.compiled.intake.texts import is_text, to_text, words_of
+from fairlead.compiled.intake.units import OTHER_UNITS, OtherUnit, refuse_other_unit
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import Bools
 from fairlead.compiled.plan import Plan
 from fairlead.compiled.required_columns import ServedClusters
 from fairlead.compiled.row_checks import (
+    LONGEST_SHOWN,
     NUMBER_OR_TEXT,
     TIME_TYPES,
     CellCondition,
@@ -24,25 +42,15 @@ from fairlead.compiled.row_checks import (
     row_checks,
     wrong_type,
 )
-from fairlead.memory import numbers
-from fairlead.memory.files import CheckedTable, is_utf8
-from fairlead.memory.numbers import Numbers, is_number, is_text
-from fairlead.memory.values import DOUBLE, cast, to_text
-from fairlead.runs.constants import LONGEST_SHOWN
-from fairlead.runs.other_units import OTHER_UNITS, refuse_other_unit
+from fairlead.errors import MessageError
 
-NAMES: Final = {
-    pa.int8(): "tinyint",
-    pa.int16(): "smallint",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.bool_(): "boolean",
-    pa.string(): "string",
-    pa.date32(): "date",
-    pa.binary(): "binary",
-}
+
+class CheckedTable(NamedTuple):
+    """A table, and of each row why it is none; None: it is one."""
+
+    table: pa.Table
+    malformed: list[str | None] | None
+    """None: all are."""
 
 
 @dataclass
@@ -53,7 +61,7 @@ class ValidatedRows:
     """The messages' own columns."""
     key: Int64s
     """What orders the messages, then `ids`."""
-    ids: pa.Array
+    ids: pa.ChunkedArray
     time: Int64s
     """Whole microseconds."""
     timed: Bools
@@ -74,24 +82,28 @@ class ValidatedRows:
             self.good[row] = False
 
 
-def validate(checked_table: CheckedTable, *plans: Plan, worked: bool = False) -> ValidatedRows:
+def validate(
+    checked_table: CheckedTable,
+    *plans: Plan,
+    worked: bool = False,
+    other_units: Sequence[OtherUnit] = OTHER_UNITS,
+) -> ValidatedRows:
     """The rows with what orders them, and the reasons of those that are none.
 
-    `worked`: whether they are to be worked on (replay). Raises MessageError for columns of types
-    that can be no messages'.
+    `worked`: whether they are to be worked on (replay); `other_units`: how those are called in
+    which times are not given. Raises MessageError for columns of types that can be no messages'.
     """
     table = checked_table.table
     _check_types(table)
     time = numbers.times(column(table, "time"))
-    empty = Numbers(np.zeros(len(table), np.int64), np.zeros(len(table), np.bool_))
-    service = empty
+    service = numbers.nothing(table)
     if "service_time" in table.column_names:
         service = numbers.seconds(column(table, "service_time"))
-    ids = to_text(column(table, "id"))
     good = np.ones(len(table), np.bool_)
     place = time
     if "position" in table.column_names:
         place = numbers.whole(column(table, "position"))
+    ids = texts(table, "id")
     rows = ValidatedRows(
         *(table, place.values, ids, time.values, time.known, place.known), service, good, {}
     )
@@ -100,43 +112,13 @@ def validate(checked_table: CheckedTable, *plans: Plan, worked: bool = False) ->
             rows.reasons[row], good[row] = why, False
     for check in row_checks(table.column_names, *plans, worked=worked):
         if check.condition is CellCondition.MOMENT:
-            _check_units(rows, time)
+            _check_units(rows, other_units)
         _reject(rows, BAD[check.condition](rows, check), check)
     return rows
 
 
-def column(table: pa.Table, name: str) -> pa.Array:
-    """A column in one piece."""
-    return table.column(name).combine_chunks()
-
-
-def text(table: pa.Table, name: str) -> pa.Array:
-    """A column as text, "" where it is not given or there is none."""
-    if name not in table.column_names:
-        return pa.repeat("", len(table))
-    return pc.fill_null(to_text(column(table, name)), "")
-
-
-def said(table: pa.Table, name: str) -> Bools:
-    """Whether a row says anything in a column."""
-    if name not in table.column_names:
-        return np.zeros(len(table), np.bool_)
-    if is_number(table.schema.field(name).type):
-        return np.asarray(column(table, name).is_valid())
-    return np.asarray(pc.not_equal(text(table, name), ""))
-
-
-def simple(kind: pa.DataType) -> str:
-    """A type as Spark calls it."""
-    if pa.types.is_decimal(kind):
-        return f"decimal({kind.precision},{kind.scale})"
-    if pa.types.is_timestamp(kind):
-        return "timestamp" if kind.tz else "timestamp_ntz"
-    return NAMES.get(kind, str(kind))
-
-
 def _check_types(table: pa.Table) -> None:
-    kinds = {field.name: field.type for field in table.schema}
+    kinds = {field.name: plain_kind(field.type) for field in table.schema}
     for name in NUMBER_OR_TEXT:
         kind = kinds.get(name, pa.string())
         if not (is_number(kind) or is_text(kind) or pa.types.is_null(kind)):
@@ -145,48 +127,67 @@ def _check_types(table: pa.Table) -> None:
         raise wrong_type("id", simple(kinds["id"]), SPELLED_ALIKE)
     time = kinds["time"]
     dated = pa.types.is_timestamp(time) or pa.types.is_date(time)
-    if not (dated or is_number(time) or is_text(time)):
+    unsaid = pa.types.is_null(time) and not len(table)  # a list of no rows has no types
+    if not (dated or is_number(time) or is_text(time) or unsaid):
         raise wrong_type("time", simple(time), TIME_TYPES)
+
+
+def check_keys(plan: Plan, table: pa.Table, where: str) -> None:
+    """Refuse keys that engines would spell otherwise. Raises MessageError."""
+    for name in plan.keyed.values():
+        kind = plain_kind(table.schema.field(name).type)
+        alike = (is_text, pa.types.is_integer, pa.types.is_boolean, pa.types.is_null)
+        if not any(known(kind) for known in alike):
+            raise MessageError(f"{where}: {name}: found {simple(kind)}, allowed: {SPELLED_ALIKE}")
 
 
 def _reject(rows: ValidatedRows, bad: Bools, check: RowCheck) -> None:
     """Reject rows that do not pass a check."""
-    if not (bad & rows.good).any():
-        return
     if check.fixed:
         rows.reject(bad, lambda _: check.fixed)
+    else:
+        _reject_cells(rows, check.column, bad, f", allowed: {check.allowed}")
+
+
+def _reject_cells(rows: ValidatedRows, name: str, bad: Bools, why: str) -> None:
+    """Reject rows for what stands in a column; `why`: what follows what was found."""
+    bad = bad & rows.good
+    if not bad.any():
         return
-    name, words = check.column, text(rows.table, check.column)
-    rows.reject(
-        bad, lambda row: f"{name}: found {_shown(words[row].as_py())}, allowed: {check.allowed}"
-    )
+    places = np.flatnonzero(bad)
+    cells = plain(rows.table, name).take(pa.array(places)).combine_chunks()
+    # A text may be none.
+    words = to_text(cells.cast(pa.binary()) if is_text(cells.type) else cells).to_pylist()
+    by_row = dict(zip(places.tolist(), words, strict=True))
+    rows.reject(bad, lambda row: f"{name}: found {_shown(by_row[row])}{why}")
 
 
-def _shown(word: str) -> str:
+def _shown(word: str | None) -> str:
     return f"'{word[:LONGEST_SHOWN]}'" if word else "nothing"
 
 
-def _check_units(rows: ValidatedRows, time: Numbers) -> None:
+def _check_units(rows: ValidatedRows, other_units: Sequence[OtherUnit]) -> None:
     """A number that would be a moment of these years in another unit is none in seconds."""
-    times = column(rows.table, "time")
-    if not (is_number(times.type) or is_text(times.type)):
+    kind = plain_kind(rows.table.schema.field("time").type)
+    sure = rows.timed.all() and rows.time.max(initial=0) < other_units[0].first * MICROS
+    if sure or not (is_number(kind) or is_text(kind)):
         return
-    for first, last, hint in OTHER_UNITS:
+    units = _units_beyond(rows)
+    for unit, (first, last, hint) in zip(UNITS, other_units, strict=True):
+        meant = units == unit
         if first <= LATEST:
-            low, high = first * MICROS, last * MICROS
-            meant = time.known & (time.values >= low) & (time.values <= high)
-        elif time.known.all():
-            continue
-        else:
-            about = np.asarray(cast(times, DOUBLE).fill_null(np.nan))
-            meant = ~time.known & (about >= first) & (about <= last)
-        if meant.any():
-            words = text(rows.table, "time")
+            meant = rows.timed & (rows.time >= first * MICROS) & (rows.time <= last * MICROS)
+        _reject_cells(rows, "time", meant, hint)
 
-            def reason(row: int, words: pa.Array = words, hint: str = hint) -> str:
-                return f"time: found {_shown(words[row].as_py())}{hint}"
 
-            rows.reject(meant, reason)
+def _units_beyond(rows: ValidatedRows) -> NDArray[np.object_]:
+    """By the row: the unit in which what is no time would be a moment of these years, or None."""
+    units = np.full(len(rows.good), None, object)
+    places = np.flatnonzero(~rows.timed)
+    cells = plain(rows.table, "time").take(pa.array(places)).combine_chunks().dictionary_encode()
+    every = [*map(since_1970, words_of(cells.dictionary)), None]
+    units[places] = np.array(every, object)[np.asarray(cells.indices.fill_null(len(every) - 1))]
+    return units
 
 
 def refuse_other_units(rows: ValidatedRows, where: str) -> None:
@@ -197,15 +198,18 @@ def refuse_other_units(rows: ValidatedRows, where: str) -> None:
 # -------- which rows do not pass
 
 
-def _is_silent(rows: ValidatedRows, check: RowCheck) -> Bools:
-    return ~said(rows.table, check.column)
+def _has_no_id(rows: ValidatedRows, _: RowCheck) -> Bools:
+    ids = rows.ids
+    if not (ids.null_count or pc.any(pc.equal(ids, "")).as_py()):
+        return np.zeros(len(ids), np.bool_)
+    return np.asarray(pc.equal(pc.fill_null(ids, ""), ""))
 
 
 def _no_utf8(rows: ValidatedRows, check: RowCheck) -> Bools:
-    values = column(rows.table, check.column)
-    if not pa.types.is_binary(values.type):
-        return np.zeros(len(values), np.bool_)
-    return np.array([not is_utf8(value or b"") for value in values.to_pylist()], np.bool_)
+    if all_utf8(rows.table.column(check.column)):
+        return np.zeros(len(rows.good), np.bool_)
+    every = plain(rows.table, check.column).cast(pa.binary()).to_pylist()
+    return np.array([not is_utf8(value or b"") for value in every], np.bool_)
 
 
 def _no_moment(rows: ValidatedRows, _: RowCheck) -> Bools:
@@ -217,14 +221,20 @@ def _no_place(rows: ValidatedRows, _: RowCheck) -> Bools:
 
 
 def _is_unserved(rows: ValidatedRows, check: RowCheck) -> Bools:
-    return _is_silent(rows, check) & _are(rows.table, check.whose)
+    if rows.service.known.all():
+        return np.zeros(len(rows.good), np.bool_)
+    silent = ~said(rows.table, check.column)
+    return silent & _are(rows.table, check.whose) if silent.any() else silent
 
 
 def _no_service(rows: ValidatedRows, check: RowCheck) -> Bools:
-    service = rows.service
-    outside = (service.values < check.least) | (service.values > check.most * MICROS)
-    bad = said(rows.table, check.column) & (~service.known | outside)
-    return bad if check.whose is None else bad & _are(rows.table, check.whose)
+    values, known = rows.service
+    bad: Bools = ~known
+    if len(values) and not check.least <= values.min() <= values.max() <= check.most * MICROS:
+        bad |= (values < check.least) | (values > check.most * MICROS)
+    if bad.any():
+        bad &= said(rows.table, check.column)
+    return bad if check.whose is None or not bad.any() else bad & _are(rows.table, check.whose)
 
 
 def _no_whole(rows: ValidatedRows, check: RowCheck) -> Bools:
@@ -243,7 +253,7 @@ def _has_both(rows: ValidatedRows, check: RowCheck) -> Bools:
 
 
 BAD: Final[Mapping[CellCondition, Callable[[ValidatedRows, RowCheck], Bools]]] = {
-    CellCondition.SAID: _is_silent,
+    CellCondition.SAID: _has_no_id,
     CellCondition.UTF8: _no_utf8,
     CellCondition.MOMENT: _no_moment,
     CellCondition.PLACE: _no_place,

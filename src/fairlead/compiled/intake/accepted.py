@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -13,13 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fairlead.compiled import hashes
+from fairlead.compiled.classes import compressed
+from fairlead.compiled.intake.columns import column, text, texts
+from fairlead.compiled.intake.rows import ValidatedRows
+from fairlead.compiled.intake.texts import to_text
 from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.order import in_order, taken
 from fairlead.compiled.plan import Plan
+from fairlead.compiled.row_checks import LONGEST_SHOWN
 from fairlead.compiled.unique import all_different
-from fairlead.memory.validate import ValidatedRows, text
-from fairlead.memory.values import to_text
-from fairlead.runs.constants import LONGEST_SHOWN
 
 KIND: Final = re.compile(": found|: a message")
 
@@ -29,10 +33,14 @@ class Accepted:
     """The messages, in order; times and services in whole microseconds."""
 
     table: pa.Table
-    ids: pa.Array
     times: Int64s
     services: Int64s
     """0 where none is given."""
+
+    @cached_property
+    def ids(self) -> pa.ChunkedArray:
+        """As texts."""
+        return texts(self.table, "id")
 
     @property
     def period(self) -> tuple[int, int] | None:
@@ -42,12 +50,10 @@ class Accepted:
 
 def unique(rows: ValidatedRows) -> None:
     """Reject every message whose id an earlier one has."""
-    good = np.flatnonzero(rows.good)
-    ids = rows.ids.take(pa.array(good))
-    if all_different(pa.chunked_array([ids])):
+    good, ids = _good(rows)
+    if all_different(ids):
         return
-    coded = ids.dictionary_encode()
-    code = np.asarray(coded.indices).astype(np.int64)
+    code = _codes(ids.combine_chunks())
     several = np.flatnonzero(np.bincount(code)[code] > 1)
     suspects = good[several]
     order = np.lexsort((_whole(rows, suspects), rows.key[suspects], code[several]))
@@ -57,16 +63,23 @@ def unique(rows: ValidatedRows) -> None:
     rows.reject(bad, lambda row: f"id: found '{rows.ids[row].as_py()}' again, allowed: once")
 
 
+def _good(rows: ValidatedRows) -> tuple[Int64s, pa.ChunkedArray]:
+    """The places of the messages, and their ids."""
+    good = np.flatnonzero(rows.good)
+    return good, rows.ids if len(good) == len(rows.good) else rows.ids.take(pa.array(good))
+
+
 def _whole(rows: ValidatedRows, which: Int64s) -> Int64s:
     """A number of all that some rows say: of equals in order, the least stays in every engine."""
     at = pa.array(which)
     table = rows.table.take(at)
     row_hashes = hashes.new(len(which))
     for name in table.column_names:
-        row_hashes = hashes.with_texts(row_hashes, to_text(table.column(name).combine_chunks()))
+        with suppress(pa.ArrowException):  # what nobody spells tells nobody apart
+            row_hashes = hashes.with_texts(row_hashes, to_text(column(table, name)))
     service = pa.array(rows.service.values[which], mask=~rows.service.known[which])
-    parts = (pa.array(rows.key[which]), rows.ids.take(at), pa.array(rows.time[which]), service)
-    for part in parts:
+    ids, key, time = rows.ids.take(at).combine_chunks(), rows.key[which], rows.time[which]
+    for part in (pa.array(key), ids, pa.array(time), service):
         row_hashes = hashes.with_texts(row_hashes, part.cast(pa.string()))
     return row_hashes.view(np.int64)
 
@@ -88,18 +101,21 @@ def one_tenant(rows: ValidatedRows, plans: Iterable[Plan]) -> None:
 def _one_tenant(rows: ValidatedRows, names: Sequence[str]) -> None:
     """... as a plan has it whose clusters are called so; "": the only one."""
     clusters, groups, tenants = (text(rows.table, n) for n in ("cluster", "group", "tenant"))
-    mine = np.asarray(pc.is_in(clusters, pa.array(list(names), pa.string())))
-    grouped = np.flatnonzero(mine & np.asarray(pc.not_equal(groups, "")) & rows.good)
-    if not len(grouped):
+    mine = rows.good & np.asarray(pc.not_equal(groups, ""))
+    if names != ("",):
+        mine &= np.asarray(pc.is_in(clusters, pa.array(list(names), pa.string())))
+    grouped, tenant = np.flatnonzero(mine), _codes(tenants)
+    if not len(grouped) or not tenant.any():
         return
-    at = pa.array(grouped)
-    # A message need not name the only cluster, so all that have the plan's are in that one.
-    where = pa.repeat("", len(grouped)) if "" in names else clusters.take(at)
-    whose = _codes(pc.binary_join_element_wise(where, groups.take(at), "\0"))
-    tenant = _codes(tenants.take(at))
-    order = in_order(rows.key[grouped], pa.chunked_array([rows.ids.take(at)]))
-    order = np.arange(len(grouped)) if order is None else order
+    whose, tenant = _codes(groups)[grouped], tenant[grouped]
+    if "" not in names:  # else all that have the plan's are in the only cluster, named or not
+        _, whose = compressed(_codes(clusters)[grouped] * (int(whose.max()) + 1) + whose)
     owner = np.zeros(int(whose.max()) + 1, np.int64)
+    owner[whose] = np.arange(len(grouped))
+    if (tenant == tenant[owner[whose]]).all():
+        return
+    order = in_order(rows.key[grouped], rows.ids.take(pa.array(grouped)))
+    order = np.arange(len(grouped)) if order is None else order
     owner[whose[order[::-1]]] = order[::-1]  # the first is written last
     wrong = tenant != tenant[owner[whose]]
     bad = np.zeros(len(rows.good), np.bool_)
@@ -124,12 +140,15 @@ def _codes(words: pa.Array) -> Int64s:
 
 def accepted(rows: ValidatedRows) -> Accepted:
     """The messages, in order."""
-    good = np.flatnonzero(rows.good)
-    order = in_order(rows.key[good], pa.chunked_array([rows.ids.take(pa.array(good))]))
-    places = good if order is None else good[order]
-    services = np.where(rows.service.known, rows.service.values, 0)[places]
-    table = taken(rows.table, places)
-    return Accepted(table, rows.ids.take(pa.array(places)), rows.time[places], services)
+    table, key, time, services = rows.table, rows.key, rows.time, rows.service.values
+    good, ids = _good(rows)
+    some = len(good) < len(rows.good)
+    order = in_order(key[good] if some else key, ids)
+    if order is None and not some:
+        return Accepted(table, time, services)
+    places = good if order is None else good[order] if some else order
+    services = services[places] if services.any() else services[: len(places)]
+    return Accepted(taken(table, places), time[places], services)
 
 
 def rejected(rows: ValidatedRows) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from fairlead.balance.times import SINCE, THEN, UNITS, counts
@@ -26,14 +27,19 @@ class OtherUnit(NamedTuple):
     """What follows what was found."""
 
 
-OTHER_UNITS: Final = tuple(
-    OtherUnit(
-        THEN[0] * many,
-        THEN[1] * many,
-        f", {counts(unit)}; Spark SQL makes one of the number ts{MADE_BY}{way}",
+def _said(maker: str, ways: Sequence[str]) -> tuple[OtherUnit, ...]:
+    return tuple(
+        OtherUnit(THEN[0] * many, THEN[1] * many, f", {counts(unit)}; {maker}{MADE_BY}{way}")
+        for (unit, many), way in zip(UNITS.items(), ways, strict=True)
     )
-    for (unit, many), way in zip(UNITS.items(), WAYS, strict=True)
-)
+
+
+OTHER_UNITS: Final = _said("Spark SQL makes one of the number ts", WAYS)
+ARROW_WAYS: Final = [
+    f"table['time'].cast('int64').cast(pyarrow.timestamp({unit!r}))" for unit in ("ms", "us", "ns")
+]
+ARROW_UNITS: Final = _said("a timestamp is made of it", ARROW_WAYS)
+"""The same, as whoever has a table in memory makes timestamps."""
 
 
 def refuse_other_unit(reason: str | None, where: str) -> None:
