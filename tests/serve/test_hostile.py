@@ -257,7 +257,7 @@ def test_who_does_not_settle_gets_no_more_than_is_held_for_it(
         came += len(greedy.socket.recv(100_000))
     (one,) = running.server.sessions
     eventually(lambda: one.wire.full)
-    given = one.wire._given
+    given = one.wire._unsettled.given
     assert given <= most + 2 * size
     accepted = DescribedValue(ULong(0x24), [])
     greedy.say(frame(raw.DISPOSITION, True, UInt(0), UInt(9), True, accepted))
