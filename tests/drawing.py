@@ -1,6 +1,7 @@
 """Draw some of the cases of a test that has many, with `--draw N`: one in N of each.
 
-Of two cases of another test that differ by their database alone, one is drawn.
+Of a costly test it is one in N x N. Of two cases of another test that differ by their database
+alone, one is drawn.
 """
 
 import os
@@ -63,9 +64,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             tests[name].append(item)
     left_out: set[pytest.Item] = set()
     for cases in tests.values():
-        if len(cases) >= MANY or cases[0].get_closest_marker("costly"):
+        costly = cases[0].get_closest_marker("costly") is not None
+        if costly or len(cases) >= MANY:
             drawn = sorted(cases, key=lambda case: number(case.nodeid))
-            left_out.update(drawn[ceil(len(cases) / config.option.draw) :])
+            share = config.option.draw ** (2 if costly else 1)
+            left_out.update(drawn[ceil(len(cases) / share) :])
         else:
             left_out.update(_of_the_other_database(cases))
     if left_out:

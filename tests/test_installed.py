@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent
 SNIPPETS = ROOT / "docs" / "snippets"
 HELD = """
@@ -69,7 +70,6 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return Installed(packages, python.parent, place / "work")
 
 
-@pytest.mark.slow
 def test_it_is_small(installed: Installed) -> None:
     files = [each for each in installed.packages.rglob("*") if each.is_file()]
     assert sum(each.stat().st_size for each in files) <= MOST
@@ -77,7 +77,6 @@ def test_it_is_small(installed: Installed) -> None:
     assert not [name for name in heavy if (installed.packages / name).exists()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["live", "queue-short", "farm", "sockets-first"])
 def test_what_the_docs_show_of_it_runs(installed: Installed, name: str) -> None:
     assert installed.prints(f"python {name}.py") == (SNIPPETS / f"{name}.txt").read_text()

@@ -82,7 +82,7 @@ def test_a_dispatch_of_decisions_is_that_of_the_export(
     assert one == other
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 def test_rows_are_of_one_moment_while_two_sessions_write(
     spark: SparkSession, store: Store, url: str
 ) -> None:
