@@ -46,7 +46,7 @@ class Page:
     def until(self, condition: str) -> None:
         """Wait until an expression holds in the page."""
         ends = time.monotonic() + PATIENCE
-        while not self.tab.run(condition):
+        while not self.tab.holds(condition):
             assert time.monotonic() < ends, (condition, self.text())
             time.sleep(0.05)
 

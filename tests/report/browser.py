@@ -13,6 +13,8 @@ from typing import Any
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PATIENCE = 60.0
 """Seconds."""
+LEFT = "Inspected target navigated or closed"
+"""What the browser answers where its page goes away while it is asked."""
 
 
 def program() -> str | None:
@@ -65,6 +67,15 @@ class Tab:
         assert "exceptionDetails" not in done, done
         return done["result"].get("value")
 
+    def holds(self, condition: str) -> bool:
+        """Whether an expression holds in the page; not while that is about to be another."""
+        try:
+            return bool(self.run(condition))
+        except AssertionError as error:
+            if LEFT in str(error):
+                return False
+            raise
+
     def screen(self, width: int, *, dark: bool = False) -> None:
         """Have a screen of this width from now on."""
         phone = width < 600
@@ -83,9 +94,10 @@ class Tab:
         self.events.clear()
         self.screen(width, dark=dark)
         self.call("Page.navigate", url=page.as_uri())
-        drawn = f"location.href === '{page.as_uri()}' && document.documentElement?.dataset.charts"
+        charts = "document.documentElement?.dataset.charts === 'done'"
+        drawn = f"location.href === '{page.as_uri()}' && {charts}"
         until = time.monotonic() + PATIENCE
-        while self.run(drawn) != "done":
+        while not self.holds(drawn):
             assert time.monotonic() < until, "the charts were not drawn"
             time.sleep(0.05)
 
