@@ -148,7 +148,7 @@ def test_a_diff_with_what_a_store_decided(recorded: Shell) -> None:
     assert_nothing_is_left()
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.spark
 def test_on_spark_the_same(recorded: Shell) -> None:
     tail = ("-o", "two", "--format", "json", "--no-report")

@@ -295,6 +295,7 @@ def test_lines_of_text_and_json_in_another_encoding(on_spark: Desk) -> None:
     assert [row["id"] for row in desk.rows()] == ["né", "b", "c"]
 
 
+@pytest.mark.slow
 def test_utf16_is_read_where_it_is_said(on_spark: Desk) -> None:
     desk = on_spark
     desk.write("m.csv", "id,time\ncafé,1\nb,2\n".encode("utf-16"))
@@ -302,6 +303,7 @@ def test_utf16_is_read_where_it_is_said(on_spark: Desk) -> None:
     assert [row["id"] for row in desk.rows()] == ["café", "b"]
 
 
+@pytest.mark.slow
 def test_lines_that_are_no_json_are_rejected_as_rows(on_spark: Desk) -> None:
     desk = on_spark
     body = '{"id":"a","time":1}\n{"id":\n5\n{"id":"b","time":2}\n'
@@ -318,6 +320,7 @@ def test_lines_that_are_no_json_are_rejected_as_rows(on_spark: Desk) -> None:
     assert "rejected, row: 2" in desk.out
 
 
+@pytest.mark.slow
 def test_json_over_several_lines_and_names_that_come_twice(on_spark: Desk) -> None:
     desk = on_spark
     desk.write("m.json", '[\n  {\n    "id": "a",\n    "time": 1\n  }\n]\n')
@@ -356,6 +359,7 @@ def test_cells_with_tabs_between_them(on_spark: Desk) -> None:
     assert [row["id"] for row in desk.rows()] == ["a\t1"]
 
 
+@pytest.mark.slow
 def test_a_column_takes_the_place_of_one_in_another_case(on_spark: Desk) -> None:
     desk = on_spark
     desk.write("m.csv", "ID,Time\na,1\n")
@@ -378,6 +382,7 @@ def test_partitions_and_names_of_later_lines_are_columns(on_spark: Desk) -> None
     assert desk.summary()["rejected"] == 1
 
 
+@pytest.mark.slow
 def test_names_of_clusters_that_no_file_has_are_told(on_spark: Desk) -> None:
     desk = on_spark
     both = "".join(

@@ -113,6 +113,7 @@ def make(spark: SparkSession, delivery: CatalogDelivery) -> None:
     delivery.write_json(SUMMARY, {})
 
 
+@pytest.mark.slow
 def test_of_two_writers_one_wins_and_what_nobody_finishes_goes(shop: SparkSession) -> None:
     with CatalogDelivery(OUT, overwrite=False) as first:
         first.begin(shop)

@@ -140,6 +140,7 @@ def test_of_streams_side_by_side(
     assert largest() < (LONGEST_METHOD,)
 
 
+@pytest.mark.slow
 def test_of_a_replay(
     spark: SparkSession, tmp_path: Path, largest: Callable[[], tuple[int, str]]
 ) -> None:

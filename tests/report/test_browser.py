@@ -53,6 +53,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: (folder / name).with_suffix(".html") for name in content}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize(
     "name",
@@ -92,6 +93,7 @@ def replays(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: (folder / name).with_suffix(".html") for name in content}
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize(
     ("name", "charts"),

@@ -45,7 +45,7 @@ def hold(kind: str, log: Path, kills: int) -> None:
         assert [each.messages for each in store.queues()] == [0]
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_nothing_is_lost_and_what_comes_again_is_marked(kind: str, tmp_path: Path) -> None:
     hold(kind, tmp_path / "log", 1)

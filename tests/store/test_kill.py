@@ -243,6 +243,7 @@ def kill_server(server: Server, kills: int, seed: int, chain: int) -> None:
     check_what_was_done(url, chain)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_loses_nothing_and_does_nothing_twice(own_server: Server) -> None:
     kill_server(own_server, 1, seed=1, chain=100)
 

@@ -168,6 +168,7 @@ def test_facts_are_what_was_written(spark: SparkSession, tmp_path: Path) -> None
     assert facts.groups.spread == sum(len(found) > 1 for found in places.values())
 
 
+@pytest.mark.slow
 def test_the_time_around_the_changes_is_told_closer(spark: SparkSession, tmp_path: Path) -> None:
     rows = pa.Table.from_pylist([{"id": f"m{k}", "time": 1.0 * k} for k in range(9_000)])
     summary, written = dispatched(spark, rows, tmp_path, clusters=[POOL], command="x")

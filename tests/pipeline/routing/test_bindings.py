@@ -145,6 +145,7 @@ def keeps(spark: SparkSession) -> bool:
     return not spark._jsparkSession.sharedState().cacheManager().isEmpty()
 
 
+@pytest.mark.slow
 def test_spark_keeps_nothing_of_a_run(spark: SparkSession, tmp_path: Any) -> None:
     spark.catalog.clearCache()
     with FolderTables(str(tmp_path / "out"), overwrite=False) as delivery:
@@ -168,7 +169,7 @@ def test_spark_keeps_of_a_table_what_somebody_has(spark: SparkSession) -> None:
     assert not keeps(spark)
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["broadcast", "smartsockets"])
 def test_each_message_is_counted_once_beside_clusters_that_fan_out(
     spark: SparkSession, tmp_path: Any, policy: str

@@ -104,7 +104,7 @@ def several(n: int) -> tuple[list[Cluster], pa.Table]:
     return clusters, table.append_column("type", pa.array(kinds))
 
 
-@pytest.mark.costly
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "counted"), [(2, True), (10, True), (12, False)])
 def test_many_streams_are_counted_side_by_side(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, n: int, *, counted: bool

@@ -394,7 +394,8 @@ class Sink:
         return sorted(row for rows in self.rows.values() for row in rows)
 
 
-@pytest.mark.parametrize("file_format", ["parquet", pytest.param("csv", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("file_format", ["parquet", "csv"])
 def test_a_sink_gets_each_micro_batch_until_it_returns(
     spark: SparkSession, tmp_path: Path, file_format: str
 ) -> None:
