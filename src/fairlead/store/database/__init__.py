@@ -1,1 +1,1 @@
-"""The port: a connection that understands named statements, its two databases, their schema."""
+"""The port: a connection that understands named statements, its databases, their schema."""
