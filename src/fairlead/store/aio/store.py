@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial, wraps
 from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack, cast
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack, cast
 
 from fairlead.balance.times import Time
 from fairlead.store.aio.handles import AsyncConversation, AsyncTransaction, AsyncWork, plain_of
@@ -21,9 +21,6 @@ from fairlead.store.arguments import duration, queue_name, whole
 from fairlead.store.database.schema import LOCK_TIMEOUT
 from fairlead.store.journal.events import Event, EventChoice
 from fairlead.store.store import Store
-
-if TYPE_CHECKING:
-    pass
 
 P = ParamSpec("P")
 T = TypeVar("T")
