@@ -35,7 +35,7 @@ class PostgresqlDialogs:
         return nullcontext()
 
     def begin(self, beginning: Beginning) -> Endpoint:
-        """Begin a dialog; the initiator's end. Nobody hears of it before something is sent."""
+        """As `DialogEngine` says."""
         lifetime = None
         if beginning.lifetime is not None:
             lifetime = duration("lifetime", beginning.lifetime, 0.001)
@@ -83,7 +83,7 @@ class PostgresqlDialogs:
         cleanup: bool = False,
         given: Sequence[int] = (),
     ) -> None:
-        """End an end. `given`: numbers of messages that its reader has, and will settle."""
+        """As `DialogEngine` says."""
         code, description = error or (None, None)
         self._call(
             "try_end_dialog",
@@ -96,12 +96,12 @@ class PostgresqlDialogs:
         )
 
     def set_timer(self, end: Endpoint, seconds: Time | None) -> None:
-        """Set, or with None take away, the timer of an end."""
+        """As `DialogEngine` says."""
         after = None if seconds is None else duration("timer", seconds)
         self._call("try_set_timer", handle=end.handle, after=after, actor=self._context.actor)
 
     def prioritise(self, end: Endpoint, priority: int | None) -> bool:
-        """Raise the group of the other end; whether there was anything to raise."""
+        """As `DialogEngine` says."""
         (raised,) = self._call(
             *("try_prioritise_dialog",),
             handle=end.handle,
@@ -111,11 +111,11 @@ class PostgresqlDialogs:
         return bool(raised)
 
     def bind(self, one: Endpoint, other: Endpoint) -> None:
-        """Bind two ends, each to the other."""
+        """As `DialogEngine` says."""
         self._call("try_bind", one=one.handle, other=other.handle)
 
     def bound(self, end: Endpoint) -> Endpoint | None:
-        """The end that an end is bound to; None where that has ended."""
+        """As `DialogEngine` says."""
         ((row,),) = self._database.run("bound_end", handle=end.handle)
         return None if row is None else endpoint_of(row)
 

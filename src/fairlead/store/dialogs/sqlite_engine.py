@@ -77,11 +77,11 @@ class SqliteDialogs:
         self._now = context.clock()
 
     def undone_if_refused(self) -> AbstractContextManager[None]:
-        """What is refused in the block has done nothing, and leaves the transaction as it was."""
+        """As `DialogEngine` says."""
         return undone_if_refused(self._database) if self._shared else nullcontext()
 
     def begin(self, beginning: Beginning) -> Endpoint:
-        """Begin a dialog; the initiator's end. Nobody hears of it before something is sent."""
+        """As `DialogEngine` says."""
         declared = self._context.declared.get(self._database)
         service = declared.service(beginning.service, "from service")
         far = declared.service(beginning.far_service, "to service")
@@ -167,7 +167,7 @@ class SqliteDialogs:
         cleanup: bool = False,
         given: Sequence[int] = (),
     ) -> None:
-        """End an end. `given`: numbers of messages that its reader has, and will settle."""
+        """As `DialogEngine` says."""
         rows = self._database.run("end_endpoint", id=end.id)
         if not rows:
             raise ended_error(end, "it has ended")
@@ -192,7 +192,7 @@ class SqliteDialogs:
             self._database.run("drop_endpoints", dialog=end.dialog)
 
     def set_timer(self, end: Endpoint, seconds: Time | None) -> None:
-        """Set, or with None take away, the timer of an end."""
+        """As `DialogEngine` says."""
         queue = self._queue(end.queue)
         if not self._database.run("lock_open", id=end.id) or is_past(end, queue.now):
             raise ended_error(end, "it has ended or failed")
@@ -202,7 +202,7 @@ class SqliteDialogs:
             self._later(end, queue, queue.now + duration("timer", seconds), outgoing)
 
     def prioritise(self, end: Endpoint, priority: int | None) -> bool:
-        """Raise the group of the other end; whether there was anything to raise."""
+        """As `DialogEngine` says."""
         peer = far_end(self._database, end)
         if peer is None:
             return False
@@ -210,13 +210,13 @@ class SqliteDialogs:
         return engine.raise_group(peer.queue, peer.group, priority)
 
     def bind(self, one: Endpoint, other: Endpoint) -> None:
-        """Bind two ends, each to the other."""
+        """As `DialogEngine` says."""
         for end, bound in sorted([(one, other), (other, one)]):  # so nobody waits for each other
             if not self._database.run("bind_endpoint", id=end.id, bound=bound.id):
                 raise ended_error(end, "it has ended")
 
     def bound(self, end: Endpoint) -> Endpoint | None:
-        """The end that an end is bound to; None where that has ended."""
+        """As `DialogEngine` says."""
         current = self.current(end)
         other = None if current is None else current.bound
         peer = by_ids(self._database, [other]).get(other) if other is not None else None
