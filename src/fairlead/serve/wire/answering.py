@@ -1,4 +1,4 @@
-"""How a link that the peer begins is answered: as it wants it, but for what is not done here."""
+"""Answer a link that the peer begins: as the peer wants it, as far as this server can."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def answer(
     source: str,
     filters: dict[Any, Any] | None,
 ) -> None:
-    """Attach it. `largest`: bytes of a message of the peer's; the rest as `attach` says."""
+    """Attach a link that the peer has begun.
+
+    `largest`: bytes of a message of the peer's; the rest as `Connection.attach` says.
+    """
     LIB.pn_terminus_copy(LIB.pn_link_source(pointer), LIB.pn_link_remote_source(pointer))
     LIB.pn_terminus_copy(LIB.pn_link_target(pointer), LIB.pn_link_remote_target(pointer))
     ours = LIB.pn_link_source(pointer) if link.sends else LIB.pn_link_target(pointer)
@@ -51,7 +54,7 @@ def answer(
 
 
 def answer_with_nothing(pointer: Any) -> None:  # noqa: ANN401 - the engine's link
-    """Attach it without source and target; it is to be detached at once."""
+    """Attach a link without source and target: so the peer knows that it is detached next."""
     for end in (LIB.pn_link_source, LIB.pn_link_target):
         LIB.pn_terminus_set_type(end(pointer), LIB.PN_UNSPECIFIED)
     LIB.pn_link_open(pointer)

@@ -9,7 +9,7 @@ from fairlead.serve.wire.proton import address
 
 
 class UnsettledDelivery(NamedTuple):
-    """One of them."""
+    """A message that was sent or came, and is not settled."""
 
     pointer: Any
     """The engine's delivery."""
@@ -20,10 +20,10 @@ class UnsettledDelivery(NamedTuple):
 
 
 class Unsettled:
-    """All of one connection, by the numbers that they have here."""
+    """The messages of one connection that are not settled, by their numbers on this connection."""
 
     def __init__(self) -> None:
-        """There are none yet."""
+        """Nothing was sent yet, and nothing came."""
         self.given = 0
         """Bytes of messages that the peer has and has not settled."""
         self._deliveries: dict[int, UnsettledDelivery] = {}
@@ -47,11 +47,11 @@ class Unsettled:
         return self._numbers.get(address(pointer))
 
     def get(self, number: int) -> UnsettledDelivery | None:
-        """That of a number; None as `number_of` has it."""
+        """The message of a number; None: it is not known, or not any more."""
         return self._deliveries.get(number)
 
     def forget(self, number: int) -> UnsettledDelivery | None:
-        """It is settled, or nobody can settle it any more; it, if it was known."""
+        """Forget a message that is settled, or can be no more; returns it if it was known."""
         entry = self._deliveries.pop(number, None)
         if entry is None:
             return None
@@ -62,6 +62,6 @@ class Unsettled:
         return entry
 
     def forget_all(self, known: EngineLinks) -> None:
-        """Those of a link that has ended."""
+        """Forget all messages of a link that has ended."""
         for number in [*known.deliveries]:
             self.forget(number)

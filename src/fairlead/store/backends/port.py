@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Backend(Protocol):
-    """Of one store."""
+    """What one store has of its database."""
 
     url: str
     """It may hold a password."""

@@ -19,7 +19,7 @@ class Sleepers(Protocol):
 
 
 class Hearing(Protocol):
-    """Of one store. Whoever hears does so for all of its threads."""
+    """How one store hears; one of its threads does so for all that wait."""
 
     def begin(self, queue: int, left: float) -> bool:
         """Hear of what arrives for a queue, too; whether that begins now. `left`: seconds."""
