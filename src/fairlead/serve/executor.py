@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from fairlead.balance.policies.ibm_mq_objects import TRANSMISSION
 from fairlead.errors import MessageError, StoreError, UserError
 from fairlead.serve import message as messages
 from fairlead.serve.channel_ends import AgreedChannel, ServedManager
@@ -44,8 +43,7 @@ from fairlead.serve.node.calls import (
 from fairlead.serve.selector import facts_of
 from fairlead.serve.subscribing import Subscriptions, find, project, publish
 from fairlead.serve.temporary import Temporaries
-from fairlead.store.arguments import OWN
-from fairlead.store.channels.kept_queues import OUTBOX
+from fairlead.store.channels.kept_queues import OUTBOX, check_put_queue
 from fairlead.store.clusters.decision import StoreDecision
 from fairlead.store.message import Message
 from fairlead.store.queues.bodies import Envelope
@@ -393,11 +391,8 @@ class _Doing:
         return decision
 
     def _later(self, queue: str, message: dict[str, Any]) -> None:
-        kept = (OWN, TRANSMISSION) if self._manager is None else (OWN, TRANSMISSION, OUTBOX)
-        if queue.startswith(kept):
-            raise MessageError(
-                f"address: found {queue!r}, allowed: a queue that is not the server's"
-            )
+        if self._manager is not None or not queue.startswith(OUTBOX):  # only managers have these
+            check_put_queue(queue)
         if queue in self._missing:
             raise GoneError(gone(queue))
         if queue.startswith(TEMPORARY):
