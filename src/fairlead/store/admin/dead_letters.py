@@ -159,17 +159,7 @@ def requeue(database: Database, queue: Queue, chosen: DeadLetterFilter, actor: s
             conversation=row.conversation,
         )
         batch.append((number, message))
-        log.add(
-            "arrived",
-            id=number,
-            group=row.group or "",
-            key=row.key,
-            tenant=row.tenant,
-            priority=row.priority,
-            cost=row.cost,
-            type=row.type,
-            detail=f"was a dead letter: {row.reason}",
-        )
+        log.add("arrived", id=number, **_event_of(row))
     arrive(database, queue, batch)
     log.flush()
     if queue.columns.awaited:
@@ -182,19 +172,22 @@ def discard(database: Database, queue: Queue, chosen: DeadLetterFilter, actor: s
     rows, after = _taken_out(database, queue, chosen)
     log = Log(database, queue.name, queue.moment, actor)
     for row in rows:
-        log.add(
-            "discarded",
-            group=row.group or "",
-            key=row.key,
-            tenant=row.tenant,
-            priority=row.priority,
-            cost=row.cost,
-            type=row.type,
-            attempt=row.attempt,
-            detail=f"was a dead letter: {row.reason}",
-        )
+        log.add("discarded", attempt=row.attempt, **_event_of(row))
     log.flush()
     return DeadPortion(len(rows), after)
+
+
+def _event_of(row: DeadRow) -> dict[str, Any]:
+    """What the journal says of a dead letter that is one no more."""
+    return {
+        "group": row.group or "",
+        "key": row.key,
+        "tenant": row.tenant,
+        "priority": row.priority,
+        "cost": row.cost,
+        "type": row.type,
+        "detail": f"was a dead letter: {row.reason}",
+    }
 
 
 def _check_open(database: Database, rows: Sequence[DeadRow]) -> None:
