@@ -11,6 +11,7 @@ from fairlead.errors import EnvironmentProblem
 from fairlead.store.aio.running import Runner
 from fairlead.store.aio.thread import OnThread
 from fairlead.store.aio.waking import Ears, Eyes, LoopWaker
+from fairlead.store.backends.port import BackendKind
 from fairlead.store.backends.postgresql import PostgresqlBackend
 from fairlead.store.backends.sqlite import SqliteBackend
 from fairlead.store.backends.urls import backend_of
@@ -67,7 +68,7 @@ class PostgresqlOnLoop:
         return store, runner, Ears(runner, store.waker.look, session)
 
 
-LOOPS: Final[Mapping[type[object], type[SqliteOnThreads | PostgresqlOnLoop]]] = {
+LOOPS: Final[Mapping[BackendKind, type[SqliteOnThreads | PostgresqlOnLoop]]] = {
     SqliteBackend: SqliteOnThreads,
     PostgresqlBackend: PostgresqlOnLoop,
 }

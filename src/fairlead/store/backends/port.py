@@ -86,3 +86,13 @@ class Backend(Protocol):
 
     def dialogs(self, database: Database, context: DialogContext, *, shared: bool) -> DialogEngine:
         """What is said in dialogs on a connection."""
+
+
+class BackendKind(Protocol):
+    """What a store has of one kind of database: the class of its backends."""
+
+    def __call__(self, url: str) -> Backend:
+        """The backend of a URL. Raises StoreError."""
+
+    def shown(self, url: str) -> str:
+        """A URL as logs and pages may show it, without a password. Raises StoreError."""

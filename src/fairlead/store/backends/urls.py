@@ -7,10 +7,11 @@ from typing import Final
 
 from fairlead.balance.objects import shown
 from fairlead.errors import StoreError
+from fairlead.store.backends.port import BackendKind
 from fairlead.store.backends.postgresql import SCHEMES, PostgresqlBackend
 from fairlead.store.backends.sqlite import SCHEME, SqliteBackend
 
-BACKENDS: Final[Mapping[str, type[SqliteBackend | PostgresqlBackend]]] = {
+BACKENDS: Final[Mapping[str, BackendKind]] = {
     SCHEME: SqliteBackend,
     **dict.fromkeys(SCHEMES, PostgresqlBackend),
 }
@@ -18,7 +19,7 @@ BACKENDS: Final[Mapping[str, type[SqliteBackend | PostgresqlBackend]]] = {
 ALLOWED: Final = "postgresql://USER@HOST/DATABASE"
 
 
-def backend_of(url: str) -> type[SqliteBackend | PostgresqlBackend]:
+def backend_of(url: str) -> BackendKind:
     """What a store has of the database of a URL. Raises StoreError for what names none."""
     if "\0" in str(url) or str(url).encode(errors="ignore").decode() != str(url):
         raise StoreError(
