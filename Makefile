@@ -43,7 +43,7 @@ DRAW ?= 0
 # Where this variable is set, each command that a test starts compiles anew all that it imports.
 test check-slow mutants: export PYTHONDONTWRITEBYTECODE =
 
-test: lint  ## Check the code and run the tests: of those with many cases a fifth (other ones: DRAW=7)
+test: lint  ## Check the code and run the quick tests, of many cases a few (others: DRAW=7)
 	FAIRLEAD_DRAW=$(DRAW) $(BIN)/python -m pytest -m "not slow" --draw 5 -n 3 --dist loadgroup --durations 10
 
 check-slow: install  ## Run all tests: every case, and the slow ones

@@ -17,6 +17,8 @@ from tests.console.running import Browser, RunningConsole
 TEMPLATES: Final = Path(fairlead.console.__file__).parent / "templates"
 FORM: Final = re.compile(r'<form method="post" action="([^"]+)".*?</form>', re.DOTALL)
 FIELD: Final = re.compile(r'<input[^>]* name="([^"]+)"(?: value="([^"]*)")?')
+PATIENCE: Final = 30.0
+"""Seconds."""
 ASKS: Final = {
     "/dead-letters/chosen": "discarded",
     "/dead-letters/all": "discarded",
@@ -57,8 +59,10 @@ def test_it_is_done_only_by_whoever_was_asked(
     assert not console.console.state.jobs.every()
     assert list(store.journal()) == before
     dora.client.post(path, data={**fields, "sure": sure})
-    while not list(store.journal(kind=[ASKS[path]])):
-        time.sleep(0.05)  # until it is done in the background
+    ends = time.monotonic() + PATIENCE
+    while not list(store.journal(kind=[ASKS[path]])):  # it is done in the background
+        assert time.monotonic() < ends
+        time.sleep(0.05)
 
 
 def test_each_button_of_danger_asks_first() -> None:
