@@ -82,8 +82,15 @@ def test_another_seed_draws_others_of_all(tmp_path: Path) -> None:
     assert {*first, *other} < {*every}
 
 
-@pytest.mark.parametrize("draw", ["0", "-1"])
-def test_nothing_less_than_all_can_be_asked_for(tmp_path: Path, draw: str) -> None:
+@pytest.mark.parametrize(
+    ("draw", "seed", "line"),
+    [
+        ("0", "0", "--draw: found 0, allowed: an integer from 1"),
+        ("-1", "0", "--draw: found -1, allowed: an integer from 1"),
+        ("5", "x", "FAIRLEAD_DRAW: found 'x', allowed: an integer from 0"),
+    ],
+)
+def test_what_draws_nothing_is_refused(tmp_path: Path, draw: str, seed: str, line: str) -> None:
     with pytest.raises(subprocess.CalledProcessError) as refused:
-        collected(tmp_path, "0", "--draw", draw)
-    assert f"--draw: found {draw}, allowed: an integer from 1" in refused.value.stderr
+        collected(tmp_path, seed, "--draw", draw)
+    assert line in refused.value.stderr
