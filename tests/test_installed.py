@@ -23,8 +23,8 @@ name = "Order"
 validation = "json"
 schema = {type = "object"}
 """
-MOST = 34_000_000
-"""Bytes, with all dependencies, as pip installs them: most of it is what reads command lines."""
+MOST = 28_000_000
+"""Bytes, with all dependencies, as pip installs them: half of it is what reads command lines."""
 
 
 class Installed(NamedTuple):
