@@ -8,6 +8,7 @@ import pytest
 from tests.mutants import python_changes, sql_changes
 from tests.mutants.__main__ import draw
 from tests.mutants.change import ROOT, Change
+from tests.mutants.statements import callers
 from tests.mutants.trial import Copy, by_folder
 
 QUICK = "tests/order/test_key.py"
@@ -47,10 +48,26 @@ def test_sql_changes_by_patterns_and_comments_stay(line: str, after: set[str]) -
     assert {change.text for change in found if change} == after
 
 
-def test_files_of_a_folder_are_given_together_else_the_quickest_first() -> None:
+def test_tests_of_a_folder_are_given_together_else_the_quickest_first() -> None:
     given = ["tests/a/x.py", "tests/b/y.py", "tests/z.py", "tests/a/w.py", "tests/b/v.py"]
-    found = ["tests/a/x.py", "tests/a/w.py", "tests/b/y.py", "tests/b/v.py", "tests/z.py"]
-    assert by_folder(given) == found
+    assert by_folder(given) == [given[0], given[3], given[1], given[4], given[2]]
+    given = ["tests/a/x.py::f", "tests/z.py::g", "tests/a/w.py::h", "tests/a/x.py::i"]
+    assert by_folder(given) == [given[0], given[3], given[2], given[1]]
+
+
+def test_who_runs_a_line_of_sql_is_found_by_the_names_of_its_statement_and_functions() -> None:
+    queues = "src/fairlead/store/queues"
+    spots, _ = callers(f"{queues}/sql/sqlite.sql", _line(f"{queues}/sql/sqlite.sql", "add_lone"))
+    assert spots == [(f"{queues}/sending.py", _line(f"{queues}/sending.py", '"add_lone"'))]
+    taking = f"{queues}/sql/postgresql_functions_take.sql"
+    _, files = callers(taking, _line(taking, "FUNCTION fairlead._take(") + 1)
+    assert "tests/store/test_limits.py" in files
+    assert callers(f"{queues}/sql/sqlite_0001.sql", 1) == ([], [])
+
+
+def _line(path: str, text: str) -> int:
+    lines = (ROOT / path).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
 @pytest.mark.slow

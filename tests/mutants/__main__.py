@@ -101,7 +101,7 @@ def _asked() -> argparse.Namespace:
 
 
 def _cover(jobs: int, draw: int) -> None:
-    """Run the tests once, and write down what each file of them runs."""
+    """Run the tests once, and write down what each of them runs."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", "--timeout=1800"]
@@ -163,7 +163,7 @@ def _print(outcomes: list[Outcome]) -> None:
     print(f"{'all':<20}{drawn.total():>7}{caught.total():>8}\n")
     for outcome in outcomes:
         if not outcome.caught_by:
-            print(f"{_line(outcome)} ({outcome.tests} files of tests cover it)")
+            print(f"{_line(outcome)} ({outcome.tests} tests cover it)")
 
 
 def _room(path: str) -> str:

@@ -1,19 +1,20 @@
-"""Which test files run which lines, and how long each takes.
+"""Which tests run which lines, and how long each takes.
 
 Loaded as a plugin (`-p tests.mutants.covering`) it writes that down while tests run; `Covering`
-reads it. A line that runs only as its module is imported (a constant, a table) counts as run by
-each test file that runs anything of the module; so does a line that is only run compiled.
+reads it. A test is a function with all its cases. A line that runs only as its module is imported
+(a constant, a table) counts as run by each test that runs anything of the module; so does a line
+that is only run compiled.
 """
 
 import json
 import os
 from collections import defaultdict
 from collections.abc import Generator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from . import statements
 from .change import ROOT, SOURCE
 
 FOLDER = ROOT / ".mutants"
@@ -21,7 +22,7 @@ CONTEXTS = FOLDER / "contexts"
 
 
 class Recorder:
-    """Coverage of one process of tests, each file of tests a context."""
+    """Coverage of one process of tests, each test a context."""
 
     def __init__(self) -> None:
         from coverage import Coverage
@@ -35,16 +36,21 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        self.coverage.switch_context(item.nodeid.partition("::")[0])
+        self.coverage.switch_context(_test(item.nodeid))
         return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[report.nodeid.partition("::")[0]] += report.duration
+        self.seconds[_test(report.nodeid)] += report.duration
 
     def pytest_sessionfinish(self) -> None:
         self.coverage.stop()
         self.coverage.save()
         (FOLDER / f"seconds.{os.getpid()}.json").write_text(json.dumps(self.seconds))
+
+
+def _test(nodeid: str) -> str:
+    """Without the case, and without the group that keeps tests in one process."""
+    return nodeid.partition("[")[0].partition("@")[0]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -60,31 +66,43 @@ class Covering:
         from coverage import CoverageData
 
         self.seconds: dict[str, float] = {}
+        """How long each test takes, with all its cases."""
         for path in FOLDER.glob("seconds.*.json"):
             for name, seconds in json.loads(path.read_text()).items():
                 self.seconds[name] = max(seconds, self.seconds.get(name, 0))
-        self._lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+        self._data: list[Any] = []
         for path in FOLDER.glob(f"{CONTEXTS.name}.*"):
-            data: Any = CoverageData(basename=str(path))
+            data = CoverageData(basename=str(path))
             data.read()
-            for measured in data.measured_files():
-                name = str(Path(measured).relative_to(ROOT))
-                for line, contexts in data.contexts_by_lineno(measured).items():
-                    self._lines[name][line] |= set(contexts) - {""}
+            self._data.append(data)
+        self._known: dict[str, dict[int, set[str]]] = {}
 
     def tests(self, path: str, line: int) -> list[str]:
-        """The test files that run a line, the quickest first."""
-        lines = self._lines.get(path, {})
-        found = lines.get(line) or set().union(*lines.values())
-        if path.endswith(".sql"):
-            room = str(Path(path).parents[1])
-            found = set().union(
-                *(
-                    files
-                    for name in self._lines
-                    if str(Path(name).parent) == room
-                    for files in self._lines[name].values()
-                )
-            )
-        known = [name for name in found if (ROOT / name).exists()]
+        """The tests that run a line, the quickest first."""
+        found = self._of_sql(path, line) if path.endswith(".sql") else self._of_python(path, line)
+        known = [name for name in found if (ROOT / name.partition("::")[0]).exists()]
         return sorted(known, key=lambda name: (self.seconds.get(name, 0), name))
+
+    def _of_python(self, path: str, line: int) -> set[str]:
+        lines = self._lines(path)
+        return lines.get(line) or set().union(*lines.values())
+
+    def _of_sql(self, path: str, line: int) -> set[str]:
+        spots, files = statements.callers(path, line)
+        found = {name for name in self.seconds if name.partition("::")[0] in files}
+        found = found.union(*(self._lines(spot).get(number, set()) for spot, number in spots))
+        if found:
+            return found
+        room = (ROOT / path).parents[1]
+        beside = [str(file.relative_to(ROOT)) for file in room.glob("*.py")]
+        return set().union(*(tests for file in beside for tests in self._lines(file).values()))
+
+    def _lines(self, path: str) -> dict[int, set[str]]:
+        """Of each line of a file of Python, the tests that run it."""
+        if path not in self._known:
+            lines: dict[int, set[str]] = defaultdict(set)
+            for data in self._data:
+                for line, tests in data.contexts_by_lineno(str(ROOT / path)).items():
+                    lines[line] |= set(tests) - {""}
+            self._known[path] = {line: tests for line, tests in lines.items() if tests}
+        return self._known[path]

@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
     caught_by: str
     """The test, or "": it survives."""
     tests: int
-    """How many files of tests cover it."""
+    """How many tests cover it."""
     seconds: float
 
 
@@ -89,7 +89,7 @@ class Copy:
                 return "no end"
         if running.returncode in (0, NOTHING_RAN):
             return ""
-        if "file or directory not found" in output:
+        if "ERROR: file or directory not found" in output or "ERROR: not found" in output:
             raise FileNotFoundError(output.strip())
         lines = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
         return lines[0] if lines else output.strip().splitlines()[-1][:200]
@@ -97,5 +97,7 @@ class Copy:
 
 def by_folder(tests: list[str]) -> list[str]:
     """Those of a folder together: else pytest does not find the fixtures of one that it left."""
-    folders = list(dict.fromkeys(str(Path(name).parent) for name in tests))
-    return sorted(tests, key=lambda name: folders.index(str(Path(name).parent)))
+    files = [name.partition("::")[0] for name in tests]
+    folders = list(dict.fromkeys(str(Path(file).parent) for file in files))
+    places = {file: (folders.index(str(Path(file).parent)), files.index(file)) for file in files}
+    return sorted(tests, key=lambda name: places[name.partition("::")[0]])
