@@ -36,7 +36,6 @@ MAY: Final = {
     "store/store.py": "it tells a server that one writes at a time",
     "serve/loop.py": "it is told that one writes at a time, and takes in turn with its writes",
     "pipeline/output/copy_out.py": "executors copy into the table of a staged run by themselves",
-    "cli/recorded.py": "a page shows a URL without its password",
 }
 """Who names a database all the same, and why."""
 PORTS: Final = (*(Backend, ClusterEngine, Database, DialogEngine, Hearing, Liveness, QueueEngine),)

@@ -19,6 +19,7 @@ from tests.store.roles import store_with_roles
 from tests.stores import Clock
 
 from fairlead import Event, Store
+from fairlead.cli.recorded import line_of
 
 POOL = """
 name = "pool"
@@ -278,6 +279,24 @@ def test_a_password_is_shown_nowhere(recorded: Shell, monkeypatch: pytest.Monkey
     written = [file.read_text() for out in ("new", "again") for file in Path(out).rglob("*.[hj]*")]
     assert sum("postgresql://postgres@" in text for text in written) >= 2
     assert not any("s3cret" in text for text in written)
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (
+            "--store=postgresql://me:s3cret@h/d?password=s3cret&a=b",
+            "'--store=postgresql://me@h/d?a=b'",
+        ),
+        ("s3a://key:s3cret@bucket/messages", "s3a://key@bucket/messages"),
+        ("postgres://me@h:5432/d", "postgres://me@h:5432/d"),
+        ("sqlite:///a:b@c.db", "sqlite:///a:b@c.db"),
+        ("id=concat(a, ':', b, '@')", "\"id=concat(a, ':', b, '@')\""),
+        ("http://[a:s@b", "'http://[a:s@b'"),
+    ],
+)
+def test_a_line_shows_no_password_of_any_url(given: str, shown: str) -> None:
+    assert line_of([given]) == f"fairlead {shown}"
 
 
 @pytest.mark.costly

@@ -33,7 +33,7 @@ KINDS: Final = ("decided", "taken", "accepted")
 """Events of which the rows of decisions are made."""
 LOCAL: Final = "local"
 """How Spark's name for this machine begins."""
-SERVER: Final = ("postgresql://", "postgres://")
+URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 SECRET: Final = "password"  # noqa: S105 - a word
 
 
@@ -281,19 +281,25 @@ def _folder() -> Iterator[Path]:
 
 
 def line_of(arguments: Sequence[str]) -> str:
-    """The line that a page shows as the way to a run: without the password of a store's URL."""
+    """The line that a page shows as the way to a run: without the password of any URL."""
     return command_line(["fairlead", *map(_without_secret, arguments)])
 
 
 def _without_secret(argument: str) -> str:
     """The same URL without a password; other arguments as they are."""
-    option = "--store=" if argument.startswith("--store=") else ""
-    url = argument.removeprefix(option)
-    if not url.startswith(SERVER):
+    option, equals, value = argument.partition("=") if argument.startswith("-") else ("", "", "")
+    url = value if equals else argument
+    if not URL.match(url):
         return argument
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # no program took it for a URL, either
+        return argument
+    login, at, host = parts.netloc.rpartition("@")
     pairs = parse_qsl(parts.query, keep_blank_values=True)
-    query = urlencode([pair for pair in pairs if SECRET not in pair[0]], safe="/", quote_via=quote)
-    netloc = f"{user.partition(':')[0]}{at}{host}"
-    return option + parts._replace(netloc=netloc, query=query).geturl()
+    shown = [pair for pair in pairs if SECRET not in pair[0]]
+    if len(shown) == len(pairs) and ":" not in login:
+        return argument
+    query = urlencode(shown, safe="/", quote_via=quote)
+    netloc = f"{login.partition(':')[0]}{at}{host}"
+    return f"{option}{equals}{parts._replace(netloc=netloc, query=query).geturl()}"
