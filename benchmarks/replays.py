@@ -16,8 +16,8 @@ from fairlead.compiled.classes import classified
 from fairlead.compiled.intake.whole import whole
 from fairlead.compiled.plan import Plan
 from fairlead.replay import replay
+from fairlead.replay.columns import message_columns
 from fairlead.replay.replays import Replays
-from fairlead.replay.table import batch_of, traits_of
 
 LOAD = 0.9
 SIMPY_PART, CIW_PART = 10, 50
@@ -125,12 +125,12 @@ def ours(given: Traffic, cluster: Cluster) -> dict[str, Callable[[], object]]:
     """The kernel on columns of numbers, and the whole: table in, table out."""
     messages = whole(given.table, Plan([cluster], []), trust_ids=True, worked=True)
     plan, codes = classified(messages.table, Plan([cluster], []))
-    batch, groups, tenants = batch_of(messages, plan, codes)
-    traits = traits_of(batch, raises=False)
+    columns = message_columns(messages, messages.table)
+    batch = columns.batch(messages.table, plan, codes)
 
     def kernel() -> None:
-        found = Replays(plan, traits)
-        found.feed(batch, groups, tenants)
+        found = Replays(plan, columns.traits)
+        found.feed(batch, columns.group_names, columns.tenant_names)
         found.finish()
         assert len(found.done().message) == len(codes)
 

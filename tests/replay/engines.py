@@ -17,9 +17,9 @@ from fairlead.compiled.intake.rows import CheckedTable, validate
 from fairlead.compiled.plan import Plan
 from fairlead.replay import replay
 from fairlead.replay.batch import Attempts, Traits
+from fairlead.replay.columns import message_columns
 from fairlead.replay.layout import NEVER, NONE
 from fairlead.replay.replays import Replays
-from fairlead.replay.table import batch_of, has_control, traits_of
 from fairlead.replay.words import CODED_WORDS
 
 NOT_GIVEN = {"id", "time", "service_time", "priority", "tenant", "cost", "rollbacks"}
@@ -115,17 +115,17 @@ class Kernel:
         taken = accepted(validate(CheckedTable(rows, None), plan, worked=True))
         rows = taken.table
         self.plan, codes = classified(rows, plan)
-        self.batch, self.groups, self.tenants = batch_of(taken, self.plan, codes)
+        self.columns = message_columns(taken, rows)
+        self.batch = self.columns.batch(rows, self.plan, codes)
         self.ids = rows.column("id").to_pylist()
-        raises = has_control(rows)
-        traits = Traits() if by_events else traits_of(self.batch, raises=raises)
+        traits = Traits() if by_events else self.columns.traits
         self.replays = Replays(self.plan, traits, interpreted=interpreted)
         (self.run,) = self.replays.runs
 
     def feed(self, start: int, stop: int) -> None:
         """Let messages arrive, by their places in order."""
         piece = self.batch.at(slice(start, stop))
-        self.replays.feed(piece, self.groups, self.tenants)
+        self.replays.feed(piece, self.columns.group_names, self.columns.tenant_names)
 
     def through(self, cuts: Sequence[int] = ()) -> list[Attempt]:
         """Everything, in pieces that end at `cuts`; what is over is fetched after each."""

@@ -5,44 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from fairlead.compiled import hashes
-from fairlead.compiled.bindings import Bindings
-from fairlead.compiled.classes import bindings, classified, compressed, keys
+from fairlead.compiled.classes import classified, compressed
 from fairlead.compiled.intake import numbers
 from fairlead.compiled.intake.accepted import Accepted
 from fairlead.compiled.intake.columns import coded, column
-from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.plan import ClassifiedPlan, Plan
 from fairlead.measure.measured import Measured
 from fairlead.measure.meter import Meter, MeteredTraffic, What, what
 from fairlead.memory.dispatch import narrow
-from fairlead.replay.batch import Attempts, Batch, Traits
+from fairlead.replay.batch import Attempts
+from fairlead.replay.columns import MessageColumns, message_columns
 from fairlead.replay.layout import NONE
 from fairlead.replay.replays import Replays
-from fairlead.replay.table import grouped, has_control, integers, traits_of
 from fairlead.results.comparison import Window
 
 AT_ONCE: Final = 1 << 18
 """Messages that arrive before what is over is measured."""
-
-
-class MessageColumns(NamedTuple):
-    """What all scenarios read of the messages, as numbers."""
-
-    group_names: int
-    groups: Int64s | None
-    priorities: Int64s | None
-    tenant_names: Sequence[str]
-    tenants: Int64s
-    costs: Int64s | None
-    rollbacks: Int64s | None
-    raises: bool
-    """Whether any message is no work and only raises its group."""
 
 
 @dataclass(frozen=True)
@@ -58,19 +43,7 @@ class PreparedMessages:
     @cached_property
     def columns(self) -> MessageColumns:
         """What all scenarios read alike."""
-        table, read = self.messages.table, self.read
-        groups, group = grouped(read)
-        tenants, names = coded(read, "tenant")
-        return MessageColumns(
-            groups,
-            group,
-            integers(table, "priority", NONE),
-            names,
-            tenants,
-            integers(table, "cost", 1),
-            integers(table, "rollbacks", 0),
-            has_control(read),
-        )
+        return message_columns(self.messages, self.read)
 
     @cached_property
     def clusters(self) -> tuple[Int64s, Sequence[str]]:
@@ -105,28 +78,6 @@ class PreparedMessages:
         period = self.messages.period
         return what(period, dated=self.dated, windows=windows, in_full=in_full)
 
-    def batch(self, codes: Int32s, numbered: Int64s | None, bound: Bindings | None) -> Batch:
-        """The messages as columns of numbers.
-
-        `codes`: of their classes; `numbered`: their keys; `bound`: by what they are bound.
-        """
-        columns, messages = self.columns, self.messages
-        nothing = np.zeros(len(codes), np.int64)
-        return Batch(
-            codes,
-            messages.times,
-            messages.services,
-            np.arange(len(messages.times)),
-            nothing,
-            nothing if numbered is None else numbered,
-            columns.groups,
-            columns.priorities,
-            columns.tenants if len(columns.tenant_names) > 1 else None,
-            columns.costs,
-            columns.rollbacks,
-            bound,
-        )
-
 
 def prepared(messages: Accepted, plans: Sequence[Plan]) -> PreparedMessages:
     """Learn what is the same in all scenarios."""
@@ -139,18 +90,14 @@ class Simulation:
 
     def __init__(self, ready: PreparedMessages, plan: Plan) -> None:
         """Before the first message."""
-        read = ready.read
         self.ready = ready
-        self.plan, codes = classified(read, plan)
-        self.batch = ready.batch(
-            codes, keys(read, self.plan, codes), bindings(read, self.plan, codes)
-        )
-        self.traits: Traits = traits_of(self.batch, raises=ready.columns.raises)
+        self.plan, codes = classified(ready.read, plan)
+        self.batch = ready.columns.batch(ready.read, self.plan, codes)
 
     def run(self, at_once: int = AT_ONCE) -> Iterator[Attempts]:
         """What is over after so many messages each, and at last what is left."""
-        replays = Replays(self.plan, self.traits)
         columns = self.ready.columns
+        replays = Replays(self.plan, columns.traits)
         n = len(self.batch.codes)
         for low in range(0, n, at_once):
             piece = self.batch if at_once >= n else self.batch.at(slice(low, low + at_once))

@@ -6,25 +6,23 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from fairlead.balance.changes import GivenChanges, changes_in
 from fairlead.balance.cluster import Cluster, clusters_in
 from fairlead.balance.journal import check_names
-from fairlead.balance.message import SET_PRIORITY
 from fairlead.balance.times import MICROS
 from fairlead.compiled.arrow_input import table_of
-from fairlead.compiled.classes import bindings, classified, keys
-from fairlead.compiled.intake.accepted import Accepted
-from fairlead.compiled.intake.columns import coded, column, text
-from fairlead.compiled.intake.numbers import dated, integral
+from fairlead.compiled.classes import classified
+from fairlead.compiled.intake.columns import column
+from fairlead.compiled.intake.numbers import dated
 from fairlead.compiled.intake.texts import is_text
 from fairlead.compiled.intake.whole import whole
 from fairlead.compiled.journal import messages_of, rows_of
-from fairlead.compiled.kernels import Int32s, Int64s
+from fairlead.compiled.kernels import Int64s
 from fairlead.compiled.labels import Codes, dictionary_column
 from fairlead.compiled.plan import ClassifiedPlan, Plan
-from fairlead.replay.batch import Attempts, Batch, Traits
+from fairlead.replay.batch import Attempts
+from fairlead.replay.columns import message_columns
 from fairlead.replay.layout import NEVER, NONE
 from fairlead.replay.replays import Replays
 from fairlead.replay.words import CODED_WORDS
@@ -61,9 +59,9 @@ def replay(
     messages_in_order = whole(table, base_plan, trust_ids=trust_ids, worked=True)
     table = messages_in_order.table
     plan, codes = classified(table, base_plan)
-    batch, groups, tenants = batch_of(messages_in_order, plan, codes)
-    replays = Replays(plan, traits_of(batch, raises=has_control(table)))
-    replays.feed(batch, groups, tenants)
+    columns = message_columns(messages_in_order, table)
+    replays = Replays(plan, columns.traits)
+    replays.feed(columns.batch(table, plan, codes), columns.group_names, columns.tenant_names)
     replays.finish()
     attempts = Attempts.together([replays.done(), replays.left()])
     if not (np.diff(attempts.message) > 0).all():
@@ -71,68 +69,6 @@ def replay(
         attempts = Attempts(*(column[order_of_rows] for column in attempts))
     table = _with_attempts(table, plan, attempts)
     return rows_of(table, plan, codes, attempts.since, attempts.message) if journal else table
-
-
-def batch_of(
-    messages: Accepted, plan: ClassifiedPlan, codes: Int32s
-) -> tuple[Batch, int, list[str]]:
-    """The messages as columns of numbers; how many groups there are, and the tenants' names."""
-    table = messages.table
-    groups, group = grouped(table)
-    tenant, tenants = coded(table, "tenant")
-    numbers = keys(table, plan, codes)
-    nothing = np.zeros(0, np.int64)
-    batch = Batch(
-        codes,
-        messages.times,
-        messages.services,
-        np.arange(len(table)),
-        nothing,
-        nothing if numbers is None else numbers,
-        group,
-        integers(table, "priority", NONE),
-        tenant if len(tenants) > 1 else None,
-        integers(table, "cost", 1),
-        integers(table, "rollbacks", 0),
-        bindings(table, plan, codes),
-    )
-    return batch, groups, tenants
-
-
-def traits_of(batch: Batch, *, raises: bool) -> Traits:
-    """What these messages have, if they are all."""
-    return Traits(
-        groups=batch.groups is not None and bool((batch.groups != NONE).any()),
-        priorities=batch.priorities is not None and bool((batch.priorities != NONE).any()),
-        tenants=batch.tenants is not None,
-        rollbacks=batch.rollbacks is not None and bool(batch.rollbacks.any()),
-        raises=raises,
-    )
-
-
-def has_control(messages: pa.Table) -> bool:
-    """Whether any row raises a group without being work."""
-    if "type" not in messages.column_names:
-        return False
-    return bool(pc.any(pc.equal(text(messages, "type"), SET_PRIORITY)).as_py())
-
-
-def grouped(messages: pa.Table) -> tuple[int, Int64s | None]:
-    """How many groups there are, and each row's number, NONE for a group of its own."""
-    if "group" not in messages.column_names:
-        return 0, None
-    numbers, words = coded(messages, "group")
-    if "" in words:
-        numbers = np.where(numbers == words.index(""), NONE, numbers)
-    return len(words), numbers
-
-
-def integers(messages: pa.Table, name: str, missing: int) -> Int64s | None:
-    """A column of integers, `missing` where a row has none; None: there is no such column."""
-    if name not in messages.column_names:
-        return None
-    cells = integral(column(messages, name))
-    return np.where(cells.known, cells.values, missing)
 
 
 def _with_attempts(messages: pa.Table, plan: ClassifiedPlan, attempts: Attempts) -> pa.Table:
