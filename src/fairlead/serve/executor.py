@@ -49,7 +49,7 @@ from fairlead.store.message import Message
 from fairlead.store.queues.bodies import Envelope
 from fairlead.store.queues.settlement import ACCEPTED, Settlement
 from fairlead.store.queues.taken_group import Claim, TakenGroup
-from fairlead.store.queues.temporary import KEPT, MESSAGES, TEMPORARY, gone
+from fairlead.store.queues.temporary import TEMPORARY, gone, landing_arguments
 from fairlead.store.store import Store
 from fairlead.store.transaction import Transaction
 from fairlead.store.workers.health import HealthWatch
@@ -395,10 +395,8 @@ class _Doing:
             check_put_queue(queue)
         if queue in self._missing:
             raise GoneError(gone(queue))
-        if queue.startswith(TEMPORARY):
-            left = min(message.get("expires") or KEPT, KEPT)
-            message, queue = {**message, "group": queue, "expires": left}, MESSAGES
-        self._batches.setdefault(queue, []).append(message)
+        lies_in, message = landing_arguments(queue, message)
+        self._batches.setdefault(lies_in, []).append(message)
 
 
 def _answer(decision: StoreDecision, wanted: Answer) -> dict[str, Any]:

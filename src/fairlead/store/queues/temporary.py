@@ -6,7 +6,8 @@ nothing is left when it is gone.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -49,3 +50,11 @@ def landing(
     last = time_of(database, now) + int(KEPT * 1_000_000)
     expires = last if message.expires is None else min(message.expires, last)
     return MESSAGES, replace(message, group=queue, expires=expires)
+
+
+def landing_arguments(queue: str, message: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The same of the arguments of `send_many`, whose `expires` counts in seconds from now."""
+    if not queue.startswith(TEMPORARY):
+        return queue, {**message}
+    expires = min(message.get("expires") or KEPT, KEPT)
+    return MESSAGES, {**message, "group": queue, "expires": expires}
