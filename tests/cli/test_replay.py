@@ -79,7 +79,7 @@ def test_scenarios_side_by_side(desk: Desk, spark: SparkSession) -> None:
     folders = [str(desk.folder / "o" / name) for name in ("as it is", "a_b_ quick")]
     assert desk.run("diff", *folders, "--fail-if", "sooner > 0") == 3
     assert "started sooner: " in desk.out
-    by = re.search(r"on average (sooner|later) by: [\d.,]+ (ms|s|min|h)\n", desk.out)
+    by = re.search(r"on average of all 40 (sooner|later) by: [\d.,]+ (ms|s|min|h)\n", desk.out)
     assert by is not None, "in words, and never less than 0"
     assert by[1] == "sooner"
     rows = [line.split("  ") for line in desk.out.splitlines() if line.startswith(str(desk.folder))]

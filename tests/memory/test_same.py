@@ -79,7 +79,7 @@ def traffic(seed: int, n: int = 600) -> list[dict[str, str | None]]:
             "type": random.choice(["tick", "tock", "SetPriority"]) if k % 5 == 0 else "tick",
             "priority": random.choice(["", "1", "7", "300", "x"]) if k % 9 == 0 else None,
             "tenant": random.choice(["t1", "t2"]) if k % 40 == 0 else "t1",
-            "service_time": random.choice(["0.5", "2", "1e-1", "-1", ""]),
+            "service_time": random.choice(["0.5", "2", "1e-1", "-1", "-4e-7", ""]),
             "note": random.choice(["plain", "a, b", 'say "hi"', "", None]),
         }
         for k in range(n)

@@ -188,7 +188,7 @@ def replay_into(
         if command is not None:
             write_page(comparison, delivery, stages)
         delivery.finish()
-    if engine is EngineName.spark:
+    if engine is EngineName.spark and comparison.rejected < comparison.read:
         table.suggest_memory(comparison.read, stages.console)
     return comparison
 

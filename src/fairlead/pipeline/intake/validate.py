@@ -108,6 +108,9 @@ def _check_types(kinds: Mapping[str, DataType]) -> None:
         raise wrong_type("id", kinds["id"].simpleString(), SPELLED_ALIKE)
 
 
+DIGITS_KEPT: Final = 6
+"""Of seconds: a service is whole microseconds before it is too short or too long."""
+
 # -------- whether a row passes: each as short as can be, as Spark compiles it into every stage
 
 
@@ -142,7 +145,7 @@ def _is_served(messages: DataFrame, check: RowCheck) -> Column:
 
 def _is_service(messages: DataFrame, check: RowCheck) -> Column:
     name = check.column
-    seconds = F.expr(f"try_cast({name} as {DECIMAL})")
+    seconds = F.expr(f"round(try_cast({name} as {DECIMAL}), {DIGITS_KEPT})")
     bad = seconds.isNull() | ~seconds.between(check.least, check.most)
     if isinstance(messages.schema[name].dataType, NumericType):
         # A decimal takes long.
