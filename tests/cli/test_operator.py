@@ -222,6 +222,15 @@ def test_what_waits_for_its_time_is_counted_and_said_where_it_is_cut(shell: Shel
         assert told(shell, "waiting", "orders", "--most", "1", *more) == cut.format(1)
 
 
+def test_what_waits_for_a_tenant_that_is_off_is_no_part_of_a_list_that_is_cut(shell: Shell) -> None:
+    for tenant in ("north", "south"):
+        shell.store.send("orders", "", group=tenant, tenant=tenant)
+    shell.store.switch("orders", on=False, tenant="north")
+    assert told(shell, "waiting", "orders", "--most", "1") == ""
+    (row,) = shell.rows("waiting", "orders")
+    assert row["group"] == "south"
+
+
 def test_a_group_that_is_cut_short_says_so(shell: Shell) -> None:
     shell.store.send_many("orders", [{"body": "", "group": "g"}] * 3)
     assert told(shell, "peek", "orders", "--most", "3") == ""

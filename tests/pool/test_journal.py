@@ -183,7 +183,7 @@ def test_a_journal_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) -> 
             pass
     assert pool.counts().ended == {"routed": 3}
     (record,) = caplog.records
-    assert record.message.startswith("the journal of a pool fails")
+    assert record.getMessage().startswith("the journal of a pool fails")
 
 
 def test_without_a_journal_there_is_none() -> None:

@@ -24,7 +24,7 @@ from fairlead.sockets.wire import (
 
 from .test_events import Told
 from .test_req_rep import SECONDS, counted, serving
-from .waiting import until, until_up
+from .waiting import until, until_quiet, until_up
 
 MIB = 1 << 20
 
@@ -60,6 +60,7 @@ def test_what_never_left_goes_to_another_peer_once_and_in_order() -> None:
         body = bytes(MIB)
         for k in range(sent):
             push.send(b"%3d" % k + body[3:], timeout=SECONDS)
+        until_quiet(lambda: push.endpoints()[0].waiting)
         waited = push.endpoints()[0].waiting
         assert waited > sent // 2
         deaf.close()
@@ -85,6 +86,7 @@ def test_what_nobody_else_gets_is_told_as_lost_when_the_socket_is_closed() -> No
             push.send(bytes(MIB), timeout=SECONDS)
         deaf.close()
         until(lambda: push._waiting.count)
+        until_quiet(lambda: push._waiting.count)  # they come back piece by piece
         waiting = push._waiting.count
         push.close(0)
         assert counted(push, "lost") == {"stops": waiting}

@@ -91,8 +91,8 @@ def _off(queue: str, off: SwitchedOff, tenant: str = "") -> str:
 
 def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
     """The groups in the order in which they would be taken, and why the first is the first."""
-    outlook, every = store.waiting(queue, most), store.later(queue, most + 1)
-    later = every[:most]
+    found, every = store.waiting(queue, most + 1), store.later(queue, most + 1)
+    outlook, later = found._replace(ranks=found.ranks[:most]), every[:most]
     if as_json:
         print_json(
             {"place": place, **_row(rank), "since": rank.since, "id": rank.id, "body": rank.item}
@@ -101,8 +101,7 @@ def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
         print_json({"place": None, **entry._asdict()} for entry in later)
     else:
         _show_waiting(store, queue, outlook, later)
-    is_whole = len(every) == len(later) and len(outlook.ranks) >= min(outlook.waiting, most + 1)
-    say_if_cut(is_whole, "first", most)
+    say_if_cut(len(found.ranks) <= most and len(every) <= most, "first", most)
 
 
 def _show_waiting(store: Store, queue: str, outlook: Outlook, later: list[Later]) -> None:
