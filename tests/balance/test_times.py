@@ -33,10 +33,13 @@ ONE_AND_A_HALF: list[Any] = [
     datetime(1970, 1, 1, 0, 0, 1, 500_000),  # noqa: DTZ001 - without a zone it is UTC
     datetime(1970, 1, 1, 1, 0, 1, 500_000, tzinfo=BERLIN),
     "1970-01-01T00:00:01.5Z",
+    "1970-01-01T18:00:01.5+18:00",
+    "1969-12-31T06:00:01.5-18",
     pd.Timestamp(1_500, unit="ms"),
 ]
 NO_TIMES: list[Any] = [
     *(None, True, b"5", [5], "", "soon", "12:30", object(), timedelta(5)),
+    *("1970-01-01T18:01:01.5+18:01", "1970-01-01T00:00:00-19", "1970-01-01T00:00:00+00:60"),
     *(float("nan"), float("inf"), Decimal("NaN"), Decimal("sNaN"), Decimal("-Infinity"), pd.NaT),
     *(LATEST + 1, -LATEST - 1, 1e300, Decimal("1e400"), Fraction(10**30), 10**5_000),
 ]

@@ -87,6 +87,17 @@ def test_a_batch_that_comes_twice_is_taken_once(sites: Sites) -> None:
         receiver.moving.receive_batch(end, claim, 1, "another", batch.content)
 
 
+@pytest.mark.parametrize("most", [1, 3, 5])
+def test_a_batch_has_as_many_messages_as_it_may(sites: Sites, most: int) -> None:
+    sender = sites.stores["QM1"]
+    for number in range(5):
+        sender.put("ORDERS", number, group="kim" if number % 2 else None)
+    found = []
+    while batch := sender.moving.form_batch(TO, "QM2", sites.claim("QM1"), most, 0):
+        found.append(batch.messages)
+    assert found == {1: [1] * 5, 3: [3, 2], 5: [5]}[most]
+
+
 def test_a_raised_group_stays_raised(sites: Sites) -> None:
     sender, receiver = sites.stores["QM1"], sites.stores["QM2"]
     sender.put("ORDERS", 1, group="slow")

@@ -39,7 +39,7 @@ BYTES: Final = 1_000_000
 FIRST_GROUPS: Final = 8
 """So many groups are taken first; then twice as many, as long as they are small."""
 PAGE: Final = 8
-"""Messages of a group that are taken at once."""
+"""So many messages of a group are taken at once, unless a batch has room for fewer."""
 
 
 def form_batch(
@@ -76,7 +76,9 @@ def _taken(
     """The next messages of a queue, which they leave; until they are many, or long."""
     count, size, groups = 0, 0, FIRST_GROUPS
     while count < most and size < BYTES:
-        wanted = claim._replace(most=min(groups, most - count), page=PAGE, lease=LEASE)
+        together = min(groups, most - count)
+        page = min(PAGE, (most - count) // together)
+        wanted = claim._replace(most=together, page=page, lease=LEASE)
         held = take_readable(engine, queue, wanted)
         if not held:
             return
