@@ -2,14 +2,15 @@
 
 Loaded as a plugin (`-p tests.mutants.covering`) it writes that down while tests run; `Covering`
 reads it. A test is a function with all its cases. A line that runs only as its module is imported
-(a constant, a table) counts as run by each test that runs anything of the module; so does a line
-that is only run compiled.
+(a constant, a table) counts as run by each test that runs anything of the module, or of its folder
+where a module has nothing else; so does a line that is only run compiled.
 """
 
 import json
 import os
 from collections import defaultdict
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,7 +86,7 @@ class Covering:
 
     def _of_python(self, path: str, line: int) -> set[str]:
         lines = self._lines(path)
-        return lines.get(line) or set().union(*lines.values())
+        return lines.get(line) or set().union(*lines.values()) or self._of_room(Path(path).parent)
 
     def _of_sql(self, path: str, line: int) -> set[str]:
         spots, files = statements.callers(path, line)
@@ -93,9 +94,13 @@ class Covering:
         found = found.union(*(self._lines(spot).get(number, set()) for spot, number in spots))
         if found:
             return found
-        room = (ROOT / path).parents[1]
-        beside = [str(file.relative_to(ROOT)) for file in room.glob("*.py")]
-        return set().union(*(tests for file in beside for tests in self._lines(file).values()))
+        return self._of_room(Path(path).parents[1])
+
+    def _of_room(self, room: Path) -> set[str]:
+        """The tests that run anything of a folder, or else of the one above it."""
+        beside = [str(file.relative_to(ROOT)) for file in (ROOT / room).glob("*.py")]
+        found = set().union(*(tests for file in beside for tests in self._lines(file).values()))
+        return found if found or room == SOURCE else self._of_room(room.parent)
 
     def _lines(self, path: str) -> dict[int, set[str]]:
         """Of each line of a file of Python, the tests that run it."""

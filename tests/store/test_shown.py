@@ -404,6 +404,8 @@ def test_a_delay_that_was_not_over_is_the_reason(store: Store, clock: Clock) -> 
     assert accept(store, "q") == "a"
     found = store.explain_order("q", "b", "a")
     assert (found.as_asked, found.second.parked) == (True, True)
+    assert ", released with a delay that was not over, " in str(found.second)
+    assert "delay" not in str(found.first)
     assert found.decided == "the delay of a, which was released, was not over when b was taken"
 
 

@@ -49,6 +49,23 @@ def test_a_tenant_whose_work_is_given_back_whole_keeps_its_turn(store: Store) ->
     assert again.tenant == "gold"
 
 
+def test_a_tenant_that_comes_late_is_not_paid_for_the_time_before(store: Store) -> None:
+    def served(most: int) -> list[str]:
+        tenants = []
+        for _ in range(most):
+            work = store.take("q")
+            assert work is not None
+            with work:
+                list(work)
+            tenants.append(work.tenant)
+        return tenants
+
+    store.send_many("q", [{"body": number} for number in range(10)])
+    assert served(5) == [""] * 5
+    store.send_many("q", [{"body": number, "tenant": "late"} for number in range(4)])
+    assert sorted(served(2)) == sorted(served(2)) == ["", "late"]
+
+
 def test_readers_and_senders_at_once_lose_nothing_and_leave_nothing(tmp_path: Path) -> None:
     url = made_url("postgresql")
     (tmp_path / "q.toml").write_text(LIMITED)
