@@ -251,7 +251,7 @@ def test_pieces_that_are_forgotten_give_the_same(monkeypatch: pytest.MonkeyPatch
     for code, whose in zip(codes.tolist(), own.messages.table["cluster"].to_pylist(), strict=True):
         names[code] = whose
     lane = Lane(0, known, np.arange(len(known.classes), dtype=np.int32))
-    lanes = MeasuredLanes([lane], simulation.traits, MeasureRequest(asked, names))
+    lanes = MeasuredLanes([lane], own.columns.traits, MeasureRequest(asked, names))
     for piece in pieces(own, codes, 17):
         list(lanes.feed(piece))
     list(lanes.finish())
