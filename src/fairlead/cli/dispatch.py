@@ -115,7 +115,7 @@ def run_dispatch(
     print_summary(summary, out)
     table.refuse_nothing(summary.read, summary.rejected, out)
     if engine is EngineName.spark:
-        table.suggest_memory(summary.read, stages.console)
+        table.suggest_memory(summary.read, summary.rejected, stages.console)
     return judged(summary, gates)
 
 

@@ -188,8 +188,8 @@ def replay_into(
         if command is not None:
             write_page(comparison, delivery, stages)
         delivery.finish()
-    if engine is EngineName.spark and comparison.rejected < comparison.read:
-        table.suggest_memory(comparison.read, stages.console)
+    if engine is EngineName.spark:
+        table.suggest_memory(comparison.read, comparison.rejected, stages.console)
     return comparison
 
 

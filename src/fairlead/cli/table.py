@@ -138,7 +138,7 @@ class MessagesTable(NamedTuple):
 
         `read`, `rejected`: how many rows.
         """
-        if rejected and rejected == read:
+        if _has_none(read, rejected):
             raise MessageError(
                 f"{self.called}: found no message in {plural(read, 'row')}, allowed: at least one; "
                 f"the reasons are in {inside(out, 'rejected')}"
@@ -175,12 +175,17 @@ class MessagesTable(NamedTuple):
             return False
         return True
 
-    def suggest_memory(self, read: int, to: Console) -> None:
-        """Say what would do for a table of so few rows on this machine, if it reads that."""
+    def suggest_memory(self, read: int, rejected: int, to: Console) -> None:
+        """Say what would do for a table of so few rows on this machine, if it reads that.
+
+        Nothing is said of a table that is refused, as no row of it is a message.
+        """
         from fairlead.runs.paths import local
 
         place = local(self.where)
-        if read <= FEW and place is not None and place.exists() and self._read_in_memory():
+        if read > FEW or _has_none(read, rejected):
+            return
+        if place is not None and place.exists() and self._read_in_memory():
             to.print(
                 f"{plural(read, 'row')}: --engine memory gives the same without Spark, in seconds",
                 markup=False,
@@ -215,3 +220,8 @@ class MessagesTable(NamedTuple):
             options=self.options,
             only=only,
         )
+
+
+def _has_none(read: int, rejected: int) -> bool:
+    """Whether a table has rows, and none of them is a message."""
+    return 0 < rejected == read
