@@ -91,8 +91,10 @@ def _off(queue: str, off: SwitchedOff, tenant: str = "") -> str:
 
 def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
     """The groups in the order in which they would be taken, and why the first is the first."""
-    found, every = store.waiting(queue, most + 1), store.later(queue, most + 1)
-    outlook, later = found._replace(ranks=found.ranks[:most]), every[:most]
+    outlook, later = store.waiting(queue, most + 1), store.later(queue, most + 1)
+    is_whole = len(outlook.ranks) <= most and len(later) <= most
+    outlook = outlook._replace(ranks=outlook.ranks[:most])
+    later = later[:most]
     if as_json:
         print_json(
             {"place": place, **_row(rank), "since": rank.since, "id": rank.id, "body": rank.item}
@@ -101,7 +103,7 @@ def waiting(store: Store, queue: str, most: int, *, as_json: bool) -> None:
         print_json({"place": None, **entry._asdict()} for entry in later)
     else:
         _show_waiting(store, queue, outlook, later)
-    say_if_cut(len(found.ranks) <= most and len(every) <= most, "first", most)
+    say_if_cut(is_whole, "first", most)
 
 
 def _show_waiting(store: Store, queue: str, outlook: Outlook, later: list[Later]) -> None:

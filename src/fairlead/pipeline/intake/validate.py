@@ -56,6 +56,8 @@ from fairlead.runs.constants import MALFORMED
 
 LONGEST_DATE = 10
 DECIMAL = "decimal(28,9)"
+DIGITS_KEPT: Final = 6
+"""Of seconds: a service is whole microseconds before it is too short or too long."""
 
 
 def validate(
@@ -107,9 +109,6 @@ def _check_types(kinds: Mapping[str, DataType]) -> None:
     if isinstance(kinds["id"], FractionalType) and not isinstance(kinds["id"], DecimalType):
         raise wrong_type("id", kinds["id"].simpleString(), SPELLED_ALIKE)
 
-
-DIGITS_KEPT: Final = 6
-"""Of seconds: a service is whole microseconds before it is too short or too long."""
 
 # -------- whether a row passes: each as short as can be, as Spark compiles it into every stage
 

@@ -53,7 +53,10 @@ def landing(
 
 
 def landing_arguments(queue: str, message: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The same of the arguments of `send_many`, whose `expires` counts in seconds from now."""
+    """In which queue of the store a message lies, and the arguments of `send_many` for it there.
+
+    Its `expires` counts in seconds from now.
+    """
     if not queue.startswith(TEMPORARY):
         return queue, {**message}
     expires = min(message.get("expires") or KEPT, KEPT)
